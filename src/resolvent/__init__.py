@@ -1,0 +1,1 @@
+"""The random-matrix theory of attention as a tool: predict, measure and compare."""

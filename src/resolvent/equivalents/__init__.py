@@ -1,0 +1,1 @@
+"""Deterministic equivalents: arrays in, arrays out."""

@@ -1,0 +1,1 @@
+"""Entry-wise nonlinearities and their Hermite coefficients."""

@@ -1,1 +1,22 @@
 """Entry-wise nonlinearities and their Hermite coefficients."""
+
+from resolvent.nonlinearity.card import Card, card
+from resolvent.nonlinearity.moments import Moments
+from resolvent.nonlinearity.nonlinearity import (
+    Coefficients,
+    Nonlinearity,
+    known_names,
+    nonlinearity,
+    polynomial,
+)
+
+__all__ = [
+    "Card",
+    "Coefficients",
+    "Moments",
+    "Nonlinearity",
+    "card",
+    "known_names",
+    "nonlinearity",
+    "polynomial",
+]

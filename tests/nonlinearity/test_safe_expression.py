@@ -121,9 +121,7 @@ def values_or_message(source: str) -> np.ndarray | str:
         return str(error)
 
 
-SYMBOLS = (
-    "( ) + - * / ** ^ , < >= == 0 1 2.5 9 1e300 1j [ ] . : = ' \" lambda if else not and # \\ { } t t t"
-)
+SYMBOLS = "( ) + - * / ** ^ , < >= == 0 1 2.5 9 1e300 1j [ ] . : = ' \" lambda if else not and # \\ { } t t t"
 PIECES = st.sampled_from([*NAMES, "foo", " ", "\n", *SYMBOLS.split()])
 
 
@@ -163,3 +161,14 @@ def test_polynomial() -> None:
     )
     with pytest.raises(ValueError, match="non-zero coefficient above degree 0"):
         polynomial(1, 0)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5, 0), (100_003,), (7, 30_011), (40_000, 3), (3, 4, 9_001)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_slabs_cover_every_shape_and_layout(shape: tuple[int, ...], order: str) -> None:
+    t = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
+    f = Expression("where(t > 0.1, t^2, -1)")
+    naive = np.where(t > 0.1, t * t, -1.0)
+    np.testing.assert_array_equal(f(t), naive)
+    assert f(t, out=t) is t
+    np.testing.assert_array_equal(t, naive)

@@ -228,7 +228,7 @@ def _from_text(text: str, centred: bool) -> Nonlinearity:
         return Nonlinearity(text, function, breakpoints, centred, in_place=True)
     if text.isidentifier() and text not in NAMES:
         raise ValueError(_unknown(text))
-    return Nonlinearity(text, Expression(text), None, centred)
+    return Nonlinearity(text, Expression(text), None, centred, in_place=True)
 
 
 def _unknown(name: str) -> str:

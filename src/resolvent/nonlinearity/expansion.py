@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.nonlinearity.panels import ROUNDING, Array, Panels, UnresolvedError, nodes, refine, tail
+from resolvent.nonlinearity.panels import ROUNDING, Array, Panels, UnresolvedError, bend, nodes, refine, start
 
 REACH = 48.0  # beyond it exp(-x^2/4), the weight of f, is close to underflow
 TOLERANCE = 1e-13  # error that one panel may add, relative to the integral
@@ -86,9 +86,10 @@ def expand(function: Function, breakpoints: tuple[float, ...], scale: float, nam
     with np.errstate(all="ignore"):
         if not np.isfinite(function(np.zeros(1))).all():
             raise ValueError(f"{name} is not finite at t = 0")
-        edges = _support(function, _edges(breakpoints, scale), scale, name)
+        breaks = np.abs(breakpoints) / scale
+        edges = _support(function, _edges(breaks, scale), scale, name)
         try:
-            panels = refine(parts, edges, _unresolved)
+            panels = refine(parts, edges, lambda panels: _unresolved(panels, breaks))
         except UnresolvedError as error:
             raise ValueError(
                 f"{name} is not square-integrable under N(0, {scale:g}^2), or too irregular to integrate, "
@@ -101,9 +102,9 @@ def expand(function: Function, breakpoints: tuple[float, ...], scale: float, nam
     return expansion
 
 
-def _edges(breakpoints: tuple[float, ...], scale: float) -> Array:
+def _edges(breaks: Array, scale: float) -> Array:
     """Starting panels: half a unit wide in x, near the origin in t too, and split at breakpoints."""
-    inner = np.concatenate([np.arange(1, 17) / 2, np.abs(breakpoints)]) / scale
+    inner = np.concatenate([np.arange(1, 17) / (2 * scale), breaks])
     return np.unique(np.concatenate([np.arange(0.0, REACH + 0.25, 0.5), inner[inner < REACH]]))
 
 
@@ -129,16 +130,18 @@ def _first_bad(function: Function, t: Array) -> float:
     return float(bad[np.argmin(np.abs(bad))])
 
 
-def _unresolved(panels: Panels) -> NDArray[np.bool_]:
+def _unresolved(panels: Panels, breaks: Array) -> NDArray[np.bool_]:
     """Panels whose residual, even or odd, is not yet a polynomial to the tolerance or to rounding."""
     x, root = panels.points, _root_density(panels.points)
     whole = panels.values * root
     basis = np.stack([root, x * root])
     rest = whole - _overlap(whole, basis, panels.weights)[:, None, None] * basis
     power = np.sum(panels.weights * rest**2, axis=(1, 2))
-    bend, size = tail(rest), np.abs(rest).max(axis=-1)
+    error, size = bend(rest, panels.left, breaks), np.abs(rest).max(axis=-1)
+    if 0.0 not in breaks:  # an odd part that is not 0 at 0 hides a jump
+        error[1, 0] = max(error[1, 0], start(rest)[1])
     floor = ROUNDING * np.abs(whole).max(axis=(0, 2))
-    failed = (panels.width * bend * size > TOLERANCE * power[:, None]) & (bend > floor)
+    failed = (panels.width * error * size > TOLERANCE * power[:, None]) & (error > floor)
     return np.asarray(failed.any(axis=0))
 
 

@@ -11,7 +11,7 @@ text is bounded in length, the tree in depth.
 
 import ast
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import reduce
@@ -25,6 +25,7 @@ from resolvent.nonlinearity.functions import FUNCTIONS
 LONGEST = 500
 DEEPEST = 60
 LARGEST_EXPONENT = 64
+SLAB = 1 << 15
 
 Array = NDArray[Any]
 Value = Any  # a float, or an array of the shape of t
@@ -73,13 +74,27 @@ class Expression:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_root", _compile(self.source))
 
-    def __call__(self, t: Array) -> Array:
-        """Values at t, with the shape and dtype of t."""
+    def __call__(self, t: Array, out: Array | None = None) -> Array:
+        """Values at t, with the shape and dtype of t, in a new array or in `out`, which may be t."""
+        values = np.empty_like(t) if out is None else out
         with np.errstate(all="ignore"):
-            return np.asarray(self._root(t), dtype=t.dtype)
+            for slab in _slabs(t):
+                values[slab] = self._root(t[slab])
+        return values
 
     def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
         return Expression, (self.source,)
+
+
+def _slabs(t: Array) -> Iterator[Any]:
+    """Index t by slabs along its longest stride, so that intermediate arrays stay in cache."""
+    if t.ndim == 0:
+        yield ...
+        return
+    axis = int(np.argmax(np.abs(t.strides)))
+    length = max(1, SLAB * t.shape[axis] // max(t.size, 1))
+    for begin in range(0, t.shape[axis], length):
+        yield (slice(None),) * axis + (slice(begin, begin + length),)
 
 
 def _compile(source: str) -> Closure:

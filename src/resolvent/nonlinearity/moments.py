@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.nonlinearity.panels import ROUNDING, Array, Panels, UnresolvedError, nodes, refine, tail
+from resolvent.nonlinearity.panels import ROUNDING, Array, Panels, UnresolvedError, bend, nodes, refine
 
 REACHES = (9.0, 14.0, 20.0, 28.0)  # half-widths of the window in standard deviations, tried in turn
 NEGLIGIBLE = 1e-12  # f^2 x density at the window's edge, relative to E f^2
@@ -87,11 +87,11 @@ def _groups(shift: Array, scale: Array, members: NDArray[np.intp]) -> Iterator[N
 def _sample(sampler: Sampler, shift: Array, scale: Array, reach: float) -> tuple[Array, Array]:
     """Nodes t covering every window, and weight x (f, f^2) there, shape (nodes, 2)."""
     low, high, width = (shift - reach * scale).min(), (shift + reach * scale).max(), float(scale.min())
-    inner = [b for b in sampler.breakpoints if low < b < high]
+    inner = np.array([b for b in sampler.breakpoints if low < b < high])
     edges = np.union1d(np.linspace(low, high, int(np.ceil((high - low) / width)) + 1), inner)
     size = _surrounding(sampler(nodes(edges[:-1], np.diff(edges)))[0])
     try:
-        panels = refine(sampler, edges, lambda panels: _unresolved(panels, edges, size, width))
+        panels = refine(sampler, edges, lambda panels: _unresolved(panels, inner, edges, size, width))
     except UnresolvedError as error:
         raise ValueError(f"{sampler.name} is too irregular to integrate near t = {error.point:.6g}") from None
     values, weights = panels.values[0].ravel(), panels.weights.ravel()
@@ -105,11 +105,10 @@ def _surrounding(values: Array) -> Array:
     return np.asarray(np.maximum(np.maximum(padded[:-2], padded[2:]), peak))
 
 
-def _unresolved(panels: Panels, edges: Array, size: Array, width: float) -> NDArray[np.bool_]:
-    home = np.searchsorted(edges, panels.left + panels.width / 2) - 1
-    bend = tail(panels.values[0])
-    failed = (panels.width / width * bend > TOLERANCE * size[home]) & (bend > ROUNDING * size[home])
-    return np.asarray(failed)
+def _unresolved(panels: Panels, inner: Array, edges: Array, size: Array, width: float) -> NDArray[np.bool_]:
+    around = size[np.searchsorted(edges, panels.left + panels.width / 2) - 1]
+    error = bend(panels.values, panels.left, inner)[0]
+    return np.asarray((panels.width / width * error > TOLERANCE * around) & (error > ROUNDING * around))
 
 
 def _weigh(t: Array, weighted: Array, shift: Array, scale: Array) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent.nonlinearity.diagonal import checked_slope
 from resolvent.nonlinearity.entrywise import Entrywise
 from resolvent.nonlinearity.expansion import HIGHEST_DEGREE, Expansion, expand
-from resolvent.nonlinearity.expression import Expression
+from resolvent.nonlinearity.expression import NAMES, Expression
 from resolvent.nonlinearity.functions import FUNCTIONS
 from resolvent.nonlinearity.moments import Moments, Sampler, shifted_moments
 
@@ -226,13 +226,13 @@ def _from_text(text: str, centred: bool) -> Nonlinearity:
     if text in FUNCTIONS:
         function, breakpoints = FUNCTIONS[text]
         return Nonlinearity(text, function, breakpoints, centred, in_place=True)
-    if text.isidentifier() and text not in ("t", "pi", "e"):
+    if text.isidentifier() and text not in NAMES:
         raise ValueError(_unknown(text))
-    return Nonlinearity(text, Expression(text), None, centred)
+    return Nonlinearity(text, Expression(text), None, centred, in_place=True)
 
 
 def _unknown(name: str) -> str:
-    close = get_close_matches(name.lower(), FUNCTIONS, n=1, cutoff=0.5)
+    close = get_close_matches(name.lower(), FUNCTIONS, n=1)
     hint = f"did you mean {close[0]}?" if close else f"known names: {', '.join(FUNCTIONS)}"
     return f"unknown nonlinearity {name!r}, {hint}"
 

@@ -1,1 +1,41 @@
-"""The random-matrix theory of attention as a tool: predict, measure and compare."""
+"""The random-matrix theory of attention as a tool: predict, measure and compare.
+
+    from resolvent import Setting, Tokens, Weights, predict, simulate
+
+The model and its main results are those of Liao, Liu, Hou, Zou and Ling, arXiv 2506.18656.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from resolvent.predict import Prediction, predict
+    from resolvent.setting import Setting, Tokens, Weights
+    from resolvent.simulate import Measurement, simulate
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Measurement": "resolvent.simulate",
+    "Prediction": "resolvent.predict",
+    "Setting": "resolvent.setting",
+    "Tokens": "resolvent.setting",
+    "Weights": "resolvent.setting",
+    "predict": "resolvent.predict",
+    "simulate": "resolvent.simulate",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    """Import public names on first use, so that importing the package costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'resolvent' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,96 @@
+"""Setting -> Prediction: the limits of attention and linear regression, with the certificate of the solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.equivalents import AttentionErrors, LinearErrors, attention_errors, linear_errors
+from resolvent.setting import Setting
+
+Array = NDArray[np.float64]
+
+LARGE = 10**12  # stands for p -> infinity where an uncentred f makes the finite p matter
+
+
+class ConvergenceError(ArithmeticError):
+    """A fixed point that the solver could not reach."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Limits for a setting: `attention` and `linear`, each with `train` and `test`."""
+
+    setting: Setting
+    attention: AttentionErrors
+    linear: LinearErrors
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields of `resolvent predict --json`."""
+        f = self.setting.f
+        return {
+            "setting": self.setting.as_dict(),
+            "nonlinearity": {"name": f.name, **f.coefficients().as_dict()},
+            "attention": {"train": self.attention.train, "test": self.attention.test},
+            "linear": {"train": self.linear.train, "test": self.linear.test},
+            "solver": {
+                "converged": self.attention.converged,
+                "residual": self.attention.residual,
+                "iterations": self.attention.iterations,
+            },
+        }
+
+    def __str__(self) -> str:
+        rows = [("attention", self.attention), ("linear regression", self.linear)]
+        lines = [f"{'':18} {'train':>10} {'test':>10}"]
+        lines += [f"{name:18} {_number(e.train)} {_number(e.test)}" for name, e in rows]
+        return "\n".join(lines)
+
+
+def predict(setting: Setting, *, p: int | None = None) -> Prediction:
+    """Deterministic limits of the training and test error, of attention and of linear regression.
+
+    Every number in the setting may be an array; results have the broadcast shape. `p` sets the size at which a kept
+    diagonal, f(sqrt p)/sqrt p, and the mean of an uncentred f, a0 sqrt p, are taken; without it they take their limit.
+
+    Raises ConvergenceError where the fixed point is not reached (for an array only if no entry is; entries that fail are
+    NaN with `converged` False).
+
+    Source: Theorem 1 and Proposition 2 of arXiv 2506.18656 and the theory page, sections 4 to 7.
+
+    >>> from resolvent import Setting, Tokens, Weights
+    >>> print(predict(Setting(Tokens(ratio=0.5, snr=2.0), Weights.aligned(1.0), "tanh", ridge=0.1)))
+                            train       test
+    attention              ...
+    linear regression      ...
+    """
+    if p is not None and p < 2:
+        raise ValueError(f"p must be at least 2, got {p}")
+    tokens, f, a = setting.tokens, setting.f, setting.f.coefficients()
+    kept = f.kept_diagonal(LARGE if p is None else p) if setting.keep_diagonal else 0.0
+    attention = attention_errors(
+        ratio=tokens.ratio,
+        ridge=setting.ridge,
+        a1=a.a1,
+        sigma2=a.sigma2,
+        gram=setting.gram,
+        shift=kept,
+        skip=setting.skip,
+        mean_spike=a.a0 * np.sqrt(LARGE if p is None else p),
+        a2=a.a2,
+        label_mean=tokens.label_mean,
+        target_overlap=tokens.target_overlap,
+    )
+    if not np.any(attention.converged):
+        worst = np.max(attention.residual)
+        raise ConvergenceError(f"the fixed point did not converge (residual {worst:.1e}): {setting.as_dict()}")
+    linear = linear_errors(
+        ratio=tokens.ratio, ridge=setting.ridge, snr=tokens.snr, target_overlap=tokens.target_overlap
+    )
+    return Prediction(setting, attention, linear)
+
+
+def _number(value: Array | float) -> str:
+    return f"{value:10.5f}" if np.ndim(value) == 0 else f"{'array ' + str(np.shape(value)):>10}"

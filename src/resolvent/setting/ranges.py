@@ -1,0 +1,58 @@
+"""Conversion and range checks of the numbers in a setting: one line that names the value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Range(NamedTuple):
+    """An interval, its bounds included or not."""
+
+    low: float
+    high: float
+    low_included: bool = True
+    high_included: bool = True
+
+    def __str__(self) -> str:
+        if np.isinf(self.high):
+            bound = "zero or positive" if self.low_included else "positive"
+            return bound if self.low == 0.0 else f"at least {self.low:g}"
+        words = "" if self.low_included and self.high_included else " (bounds excluded)"
+        return f"between {self.low:g} and {self.high:g}{words}"
+
+    def holds(self, value: Array) -> NDArray[np.bool_]:
+        """Which entries lie inside."""
+        above = value >= self.low if self.low_included else value > self.low
+        below = value <= self.high if self.high_included else value < self.high
+        return above & below
+
+
+POSITIVE = Range(0.0, np.inf, low_included=False)
+NON_NEGATIVE = Range(0.0, np.inf)
+COSINE = Range(-1.0, 1.0)
+
+
+def number(name: str, value: ArrayLike, allowed: Range | None = None) -> Array | float:
+    """value as a float or float64 array, finite and in range; ValueError or TypeError otherwise."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    array = raw.astype(np.float64)
+    good = np.isfinite(array)
+    if not good.all():
+        raise ValueError(f"{name} must be finite, got {array[~good].flat[0]:g}")
+    if allowed is not None and not (inside := allowed.holds(array)).all():
+        raise ValueError(f"{name} must be {allowed}, got {array[~inside].flat[0]:g}")
+    return array if array.ndim else float(array)
+
+
+def flag(name: str, value: object) -> bool:
+    """value as a bool; TypeError for anything else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)

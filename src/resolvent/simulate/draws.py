@@ -1,0 +1,80 @@
+"""Running independent draws on the available cores, each with its own random stream.
+
+Every draw computes with one BLAS thread and a stream made from (seed, index) alone, so that results do not depend on how
+many draws run at once. A single draw uses the cores for its column blocks instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Task = Callable[[np.random.Generator, Executor | None], Array]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: `values` holds the draws that were finished, in order, and may be empty."""
+
+    def __init__(self, values: Array) -> None:
+        super().__init__(f"interrupted after {len(values)} draws")
+        self.values = values
+
+
+def stream(seed: int, index: int) -> np.random.Generator:
+    """The random stream of one draw."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+
+
+def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -> Array:
+    """task(rng, pool) for every draw, stacked in order."""
+    done: dict[int, Array] = {}
+    stop = threading.Event()
+
+    def one(index: int, pool: Executor | None) -> Array | None:
+        return None if stop.is_set() else task(stream(seed, index), pool)
+
+    with ThreadPoolExecutor(workers) as pool, _bar(draws, progress) as advance:
+        try:
+            if draws == 1:
+                done[0] = task(stream(seed, 0), pool)
+                advance()
+            else:
+                futures = {pool.submit(one, index, None): index for index in range(draws)}
+                for future in as_completed(futures):
+                    result = future.result()
+                    assert result is not None
+                    done[futures[future]] = result
+                    advance()
+        except BaseException as error:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(_stack(done)) from None
+            raise
+    return _stack(done)
+
+
+def _stack(done: dict[int, Array]) -> Array:
+    return np.array([done[index] for index in sorted(done)])
+
+
+@contextmanager
+def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr, or nothing."""
+    if not shown:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    with Progress(
+        "draws", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("draws", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,67 @@
+"""The ridge probe w = (HH' + n ridge)^-1 H t for a whole curve of ridges from one factorisation.
+
+With the eigenpairs (lambda_k, v_k) of H'H/n, its training error is
+
+    E = (1/n) [ sum_k (ridge/(lambda_k + ridge))^2 (t'v_k)^2 + |t_perp|^2 ],
+
+and for p < n the p x p side gives the same from b = U'H t/n: E = 1 - sum_k b_k^2 (lambda_k + 2 ridge)/(lambda_k + ridge)^2.
+Theory page, section 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One factorisation of the features (p x n): eigenvalues, eigenvectors on the smaller side, and the target on them."""
+
+    features: Array
+    eigenvalues: Array
+    vectors: Array
+    target: Array
+
+    @classmethod
+    def fit(cls, features: Array, target: Array) -> Probe:
+        """Factorise HH'/n (p <= n) or H'H/n."""
+        p, n = features.shape
+        if p <= n:
+            values, vectors = _eigh(features @ features.T / n)
+            return cls(features, values, vectors, vectors.T @ (features @ target) / n)
+        values, vectors = _eigh(features.T @ features / n)
+        return cls(features, values, vectors, vectors.T @ target)
+
+    @property
+    def _wide(self) -> bool:
+        return self.vectors.shape[0] != self.features.shape[0]
+
+    def train(self, ridge: Array) -> Array:
+        """Training error at each ridge (1-d)."""
+        shifted = self.eigenvalues + ridge[:, None]
+        if self._wide:
+            with np.errstate(invalid="ignore"):
+                kept = np.where(shifted > 0.0, ridge[:, None] / shifted, 1.0)
+            return kept**2 @ self.target**2 / self.features.shape[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            explained = np.where(shifted > 0.0, (shifted + ridge[:, None]) / shifted**2, 0.0)
+        return np.maximum(1.0 - explained @ self.target**2, 0.0)
+
+    def weights(self, ridge: Array) -> Array:
+        """w at each ridge: (ridges, p)."""
+        shifted = self.eigenvalues + ridge[:, None]
+        with np.errstate(divide="ignore"):
+            solved = np.where(shifted > 0.0, self.target / shifted, 0.0) @ self.vectors.T
+        return solved @ self.features.T / self.features.shape[1] if self._wide else solved
+
+
+def _eigh(matrix: Array) -> tuple[Array, Array]:
+    """Eigenpairs of a positive semi-definite matrix; eigenvalues that are rounding are exactly zero."""
+    values, vectors = np.linalg.eigh(matrix)
+    noise = values[-1] * len(values) * np.finfo(float).eps
+    return np.where(values > noise, values, 0.0), vectors

@@ -34,7 +34,10 @@ def __getattr__(name: str) -> object:
     """Import public names on first use, so that importing the package costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'resolvent' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return (
+        home if _HOMES[name] == f"{__name__}.{name}" else getattr(home, name)
+    )  # a callable module stays itself
 
 
 def __dir__() -> list[str]:

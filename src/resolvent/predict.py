@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.callable_module import call_as
 from resolvent.equivalents import AttentionErrors, LinearErrors, attention_errors, linear_errors
 from resolvent.setting import Setting
 
@@ -85,7 +86,9 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     )
     if not np.any(attention.converged):
         worst = np.max(attention.residual)
-        raise ConvergenceError(f"the fixed point did not converge (residual {worst:.1e}): {setting.as_dict()}")
+        raise ConvergenceError(
+            f"the fixed point did not converge (residual {worst:.1e}): {setting.as_dict()}"
+        )
     linear = linear_errors(
         ratio=tokens.ratio, ridge=setting.ridge, snr=tokens.snr, target_overlap=tokens.target_overlap
     )
@@ -94,3 +97,6 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
 
 def _number(value: Array | float) -> str:
     return f"{value:10.5f}" if np.ndim(value) == 0 else f"{'array ' + str(np.shape(value)):>10}"
+
+
+call_as(predict, __name__)

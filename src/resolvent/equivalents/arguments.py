@@ -67,7 +67,9 @@ def _positive(gram: Array, slack: float = 1e-9) -> NDArray[np.bool_]:
     """Every principal minor non-negative, up to slack times the product of its diagonal."""
     a, b, c = (gram[..., i, i] for i in range(3))
     d, e, f = gram[..., 0, 1], gram[..., 0, 2], gram[..., 1, 2]
-    pairs = (d * d <= (1.0 + slack) * a * b) & (e * e <= (1.0 + slack) * a * c) & (f * f <= (1.0 + slack) * b * c)
+    pairs = (
+        (d * d <= (1.0 + slack) * a * b) & (e * e <= (1.0 + slack) * a * c) & (f * f <= (1.0 + slack) * b * c)
+    )
     determinant = a * b * c + 2.0 * d * e * f - a * f * f - b * e * e - c * d * d
     return (a >= 0.0) & (b >= 0.0) & (c >= 0.0) & pairs & (determinant >= -slack * a * b * c)
 

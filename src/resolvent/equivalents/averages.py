@@ -94,7 +94,22 @@ def averages(c: Array, a1: Array, rho: Array, b0: Array, x: Array) -> Averages:
         )
         i0 = one_minus_h1 * c * pair_product * s_pair * (c * gap_pair + product * c_minus_h1) / denominator
     return Averages(
-        alpha, j0, j1, j2, i0, b1, pair_product, root_gap, h1, beta, delta2, modulus, P, S, gap_pair, gap_cross
+        alpha,
+        j0,
+        j1,
+        j2,
+        i0,
+        b1,
+        pair_product,
+        root_gap,
+        h1,
+        beta,
+        delta2,
+        modulus,
+        P,
+        S,
+        gap_pair,
+        gap_cross,
     )
 
 
@@ -124,7 +139,9 @@ def slopes(
     dq += 0.5 * (1.0 + (size + 4.0 * ca) / av.modulus) * ddelta2
     dP = -av.P * av.P / (av.gap_pair * (product + c)) * dq
     dS = (2.0 * av.P * dbeta + 2.0 * c * av.beta / (product + c) * dP) / (product + c)
-    dcross = (2.0 * av.h1 * product - c * a1 * av.S) * dh1 - c * av.h1 * a1 * dS + av.h1 * av.h1 * a1 * a1 * dP
+    dcross = (
+        (2.0 * av.h1 * product - c * a1 * av.S) * dh1 - c * av.h1 * a1 * dS + av.h1 * av.h1 * a1 * a1 * dP
+    )
 
     dj0 = av.j0 * (dh1 / av.h1 + dP * c / (av.P * av.gap_pair) - dcross / av.gap_cross)
     kappa = av.P / av.gap_pair

@@ -93,7 +93,9 @@ def _kronecker(R: Array) -> Array:
 def inverse(matrix: Array) -> Array:
     """Inverses of 3x3 matrices by cofactors, several times faster than a LAPACK call on each."""
     rows = tuple(matrix[..., i, :] for i in range(3))
-    cofactors = np.stack([_cross(rows[1], rows[2]), _cross(rows[2], rows[0]), _cross(rows[0], rows[1])], axis=-1)
+    cofactors = np.stack(
+        [_cross(rows[1], rows[2]), _cross(rows[2], rows[0]), _cross(rows[0], rows[1])], axis=-1
+    )
     determinant = (rows[0] * cofactors[..., 0]).sum(axis=-1)
     return cofactors / determinant[..., None, None]
 

@@ -146,7 +146,9 @@ def _step(pars: Parameters, z: Point) -> tuple[Point, Array]:
     """The Newton step from z, shortened to LONGEST_STEP, and the residual at z."""
     c, gamma, a1, s, _ = pars
     rho, b0, x = _physical(pars, z)
-    with np.errstate(all="ignore"):  # a row that overflows yields a NaN residual and is taken up by continuation
+    with np.errstate(
+        all="ignore"
+    ):  # a row that overflows yields a NaN residual and is taken up by continuation
         av = averages(c, a1, rho, b0, x)
         noise = s * s * c
         share = gamma / av.alpha + noise * av.j0  # = 1 at the solution
@@ -155,14 +157,19 @@ def _step(pars: Parameters, z: Point) -> tuple[Point, Array]:
         columns = []
         for direction in ((1.0, 0.0, 0.0), (0.0, -s, 0.0), (0.0, 0.0, x)):
             d = slopes(av, c, a1, rho, *direction)
-            columns.append(((noise * d.j0 - d.log_alpha * gamma / av.alpha) / share, -s * c * d.j1, c * d.j2 / mass))
+            columns.append(
+                ((noise * d.j0 - d.log_alpha * gamma / av.alpha) / share, -s * c * d.j1, c * d.j2 / mass)
+            )
         columns[1] = (columns[1][0], columns[1][1] + 1.0, columns[1][2])
         columns[2] = (columns[2][0], columns[2][1], columns[2][2] + 1.0)
         ridgeless = gamma == 0.0
         if ridgeless.any():  # rho = 0 is known: its equation is replaced by "no step"
             equation = (np.where(ridgeless, 0.0, equation[0]), *equation[1:])
             columns = [
-                (np.where(ridgeless, float(k == 0), col[0]), *(np.where(ridgeless & (k == 0), 0.0, v) for v in col[1:]))
+                (
+                    np.where(ridgeless, float(k == 0), col[0]),
+                    *(np.where(ridgeless & (k == 0), 0.0, v) for v in col[1:]),
+                )
                 for k, col in enumerate(columns)
             ]
         delta = _solve3(columns, equation)

@@ -145,7 +145,9 @@ def attention_errors(
     return AttentionErrors(**{name: plain(value.reshape(shape)) for name, value in result.items()})
 
 
-def _in_chunks(kernel: Callable[[_Rows, Array], dict[str, Array]], rows: _Rows, gram: Array) -> dict[str, Array]:
+def _in_chunks(
+    kernel: Callable[[_Rows, Array], dict[str, Array]], rows: _Rows, gram: Array
+) -> dict[str, Array]:
     """Run the kernel over chunks of rows on the available cores; the split does not depend on their number."""
     size = gram.shape[0]
     starts = range(0, max(size, 1), ROWS_AT_ONCE)

@@ -67,9 +67,7 @@ class Weights:
         """Norms and cosines with mu; without key_query_cos the parts outside mu are orthogonal."""
         key, query = number("key_cos", key_cos, COSINE), number("query_cos", query_cos, COSINE)
         both = key * query if key_query_cos is None else number("key_query_cos", key_query_cos, COSINE)
-        return cls(
-            None, number("key_norm", key_norm), number("query_norm", query_norm), key, query, both
-        )
+        return cls(None, number("key_norm", key_norm), number("query_norm", query_norm), key, query, both)
 
     @classmethod
     def from_vectors(cls, key: ArrayLike, query: ArrayLike, mu: ArrayLike) -> Weights:
@@ -77,7 +75,9 @@ class Weights:
         vectors = [np.atleast_1d(number(name, v)) for name, v in (("key", key), ("query", query), ("mu", mu))]
         shapes = {v.shape for v in vectors}
         if len(shapes) > 1 or vectors[0].ndim != 1:
-            raise ValueError(f"key, query and mu must be vectors of one length, got {[v.shape for v in vectors]}")
+            raise ValueError(
+                f"key, query and mu must be vectors of one length, got {[v.shape for v in vectors]}"
+            )
         w_K, w_Q, signal = vectors
         return cls(
             None,

@@ -50,7 +50,12 @@ def features(attention: Attention, tokens: Array, pool: Executor | None = None) 
 
 
 def predictions(
-    attention: Attention, tokens: Array, readout: Array, probe: Array, fresh: Array, pool: Executor | None = None
+    attention: Attention,
+    tokens: Array,
+    readout: Array,
+    probe: Array,
+    fresh: Array,
+    pool: Executor | None = None,
 ) -> Array:
     """Probe outputs w'h0 (probes x fresh) for fresh tokens (p x fresh) that attend to the context `tokens`.
 

@@ -139,7 +139,9 @@ def simulate(
     >>> m.p, m.values.shape
     (32, (3, 2, 2))
     """
-    n, draws, seed = (_integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0)))
+    n, draws, seed = (
+        _integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
+    )
     count = min(n, MOST_FRESH) if fresh is None else _integer("fresh", fresh, 0)
     ridge = np.asarray(setting.ridge, dtype=float)
     if setting.shape != ridge.shape or ridge.ndim > 1:
@@ -155,15 +157,20 @@ def simulate(
 
 
 def _draw(
-    setting: Setting, p: int, n: int, fresh: int, single: bool, ridge: Array, rng: np.random.Generator, pool: object
+    setting: Setting,
+    p: int,
+    n: int,
+    fresh: int,
+    single: bool,
+    ridge: Array,
+    rng: np.random.Generator,
+    pool: object,
 ) -> Array:
     """Errors of one draw: (method, error, ridge)."""
     tokens = setting.tokens
     label_mean, label_noise = float(tokens.label_mean), float(tokens.label_noise)
     mu, key, query = vectors(setting.gram.reshape(3, 3), p)
-    attention = Attention(
-        setting.f.evaluate, key, query, float(setting.skip), setting.keep_diagonal, single
-    )
+    attention = Attention(setting.f.evaluate, key, query, float(setting.skip), setting.keep_diagonal, single)
     context = draw(mu, n, label_mean, label_noise, rng)
     new = draw(mu, fresh, label_mean, label_noise, rng)
     out = np.full((2, 2, ridge.size), np.nan)

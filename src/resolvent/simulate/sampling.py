@@ -27,7 +27,9 @@ def vectors(gram: Array, p: int) -> Array:
     values, basis = np.linalg.eigh(gram)
     kept = values > 1e-12 * max(values.max(), 1.0)
     if kept.sum() > p:
-        raise ValueError(f"p must be at least {kept.sum()}, the dimension spanned by mu, w_K and w_Q, got {p}")
+        raise ValueError(
+            f"p must be at least {kept.sum()}, the dimension spanned by mu, w_K and w_Q, got {p}"
+        )
     out = np.zeros((3, p))
     out[:, : kept.sum()] = basis[:, kept] * np.sqrt(values[kept])
     return out

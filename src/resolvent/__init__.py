@@ -27,7 +27,7 @@ _HOMES = {
     "simulate": "resolvent.simulate",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = ["Measurement", "Prediction", "Setting", "Tokens", "Weights", "__version__", "predict", "simulate"]
 
 
 def __getattr__(name: str) -> object:

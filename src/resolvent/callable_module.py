@@ -1,6 +1,8 @@
-"""Modules that share their name with the one function they are about, such as `predict`, can be called as that function.
+"""Modules that share their name with the one function they are about, such as `predict`, can be called as
+that function.
 
-`resolvent.predict(setting)` and `resolvent.predict.Prediction` then mean the same whichever is imported first.
+`resolvent.predict(setting)` and `resolvent.predict.Prediction` then mean the same whichever is imported
+first.
 """
 
 from __future__ import annotations

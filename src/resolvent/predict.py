@@ -1,4 +1,4 @@
-"""Setting -> Prediction: the limits of attention and linear regression, with the certificate of the solver."""
+"""Setting -> Prediction: the limits of attention and linear regression, with the solver's certificate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class Prediction:
         }
 
     def __str__(self) -> str:
-        rows = [("attention", self.attention), ("linear regression", self.linear)]
+        rows: list[tuple[str, AttentionErrors | LinearErrors]] = [
+            ("attention", self.attention),
+            ("linear regression", self.linear),
+        ]
         lines = [f"{'':18} {'train':>10} {'test':>10}"]
         lines += [f"{name:18} {_number(e.train)} {_number(e.test)}" for name, e in rows]
         return "\n".join(lines)
@@ -53,11 +56,12 @@ class Prediction:
 def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     """Deterministic limits of the training and test error, of attention and of linear regression.
 
-    Every number in the setting may be an array; results have the broadcast shape. `p` sets the size at which a kept
-    diagonal, f(sqrt p)/sqrt p, and the mean of an uncentred f, a0 sqrt p, are taken; without it they take their limit.
+    Every number in the setting may be an array; results have the broadcast shape. `p` sets the size at
+    which a kept diagonal, f(sqrt p)/sqrt p, and the mean of an uncentred f, a0 sqrt p, are taken; without
+    it they take their limit.
 
-    Raises ConvergenceError where the fixed point is not reached (for an array only if no entry is; entries that fail are
-    NaN with `converged` False).
+    Raises ConvergenceError where the fixed point is not reached (for an array only if no entry is; entries
+    that fail are NaN with `converged` False).
 
     Source: Theorem 1 and Proposition 2 of arXiv 2506.18656 and the theory page, sections 4 to 7.
 

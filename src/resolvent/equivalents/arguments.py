@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-ALLOWED = {
+ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "ratio": ("positive", lambda v: v > 0.0),
     "ridge": ("zero or positive", lambda v: v >= 0.0),
     "snr": ("zero or positive", lambda v: v >= 0.0),
@@ -19,7 +21,7 @@ ALLOWED = {
 
 
 def checked(**arguments: ArrayLike) -> dict[str, Array]:
-    """The arguments as broadcast float64 arrays; ValueError names the first that is not finite or out of range."""
+    """The arguments as broadcast float64 arrays; ValueError names one that is not finite or out of range."""
     arrays = {name: numbers(name, value) for name, value in arguments.items()}
     for name, value in arrays.items():
         if name in ALLOWED:

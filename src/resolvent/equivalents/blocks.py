@@ -1,15 +1,18 @@
 """The 3x3 blocks of the linearised resolvent: N, P, R and their linear response.
 
-Q = (H'H/n + gamma)^-1 is the corner of the inverse of the pencil L = [[gamma, K', 0], [K, 0, I], [0, I, X'X/n]]. With
-M = [[0, a1, 0], [a1, 0, 0], [0, 0, c]] the noise-only bilinear forms of L^-1 are
+Q = (H'H/n + gamma)^-1 is the corner of the inverse of the pencil
+
+    L = [[gamma, K', 0], [K, 0, I], [0, I, X'X/n]].
+
+With M = [[0, a1, 0], [a1, 0, 0], [0, 0, c]] the noise-only bilinear forms of L^-1 are
 
     y with y        N/c,                       N = E[Gamma(g)],
     Z'v with Z'v'   (v'v') Bv,                 Bv = (N/c) (I + M N/c)^-1,
 
     N^-1 = R = A + P,   P = M (I + N M/c)^-1,   A = [[alpha, b0, 0], [b0, -t, 1], [0, 1, 0]].
 
-Everything is kept in balanced scaling, rows and columns times (alpha^-1/2, alpha^1/2, alpha^-1/2): the scaled N is
-finite at any ridge, zero included. Theory page, sections 4, 5 and 9.
+Everything is kept in balanced scaling, rows and columns times (alpha^-1/2, alpha^1/2, alpha^-1/2): the
+scaled N is finite at any ridge, zero included. Theory page, sections 4, 5 and 9.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ SYMMETRIC = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 class Blocks(NamedTuple):
-    """Scaled 3x3 matrices (rows, 3, 3): N, P, R = N^-1, Bv, X = (I + M N/c)^-1, and Y with X = Y diag(1, 1, alpha)."""
+    """Scaled 3x3 matrices (rows, 3, 3): N, P, R = N^-1, Bv, X = (I + M N/c)^-1 = Y diag(1, 1, alpha)."""
 
     N: Array
     P: Array
@@ -59,8 +62,8 @@ def blocks(c: Array, a1: Array, bulk: Bulk) -> Blocks:
 def response(c: Array, sigma2: Array, block: Blocks, source: Array) -> Array:
     """Lambda with R Lambda R - P Lambda P/c - (sigma2/c) S(Lambda) = source, the adjoint of N's own equation.
 
-    S(Lambda) = [[L22, L12, 0], [L12, L11, 0], [0, 0, 0]]. Since N^-1 = A - (sigma2/c) S(N) + P, a change dA of the pencil
-    changes tr(source dN) by -tr(Lambda dA).
+    S(Lambda) = [[L22, L12, 0], [L12, L11, 0], [0, 0, 0]]. Since N^-1 = A - (sigma2/c) S(N) + P, a change dA
+    of the pencil changes tr(source dN) by -tr(Lambda dA).
     """
     scale = _balance(block.N)
     square = scale[:, :, None] * scale[:, None, :]
@@ -97,7 +100,8 @@ def inverse(matrix: Array) -> Array:
         [_cross(rows[1], rows[2]), _cross(rows[2], rows[0]), _cross(rows[0], rows[1])], axis=-1
     )
     determinant = (rows[0] * cofactors[..., 0]).sum(axis=-1)
-    return cofactors / determinant[..., None, None]
+    inverses: Array = cofactors / determinant[..., None, None]
+    return inverses
 
 
 def symmetrised(matrix: Array) -> Array:

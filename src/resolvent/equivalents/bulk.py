@@ -2,14 +2,18 @@
 
 With E over the Marchenko-Pastur law, b(g) = a1 (g - 1) + d - u and Delta(g) = alpha (1 + t c g) + b(g)^2 c g,
 
-    t = (sigma2/c) E[(1 + t c g)/Delta],   u = (sigma2/c) E[b c g/Delta],   alpha = gamma + (sigma2/c) E[alpha c g/Delta].
+    t     = (sigma2/c) E[(1 + t c g)/Delta]
+    u     = (sigma2/c) E[b c g/Delta]
+    alpha = gamma + (sigma2/c) E[alpha c g/Delta].
 
-The solution with t > 0 and alpha >= gamma is unique, so a converged point in that domain is the answer. Three
-bounded unknowns make Newton's method start well for every ridge: with s^2 = sigma2/c and x = alpha t = s^2 Y,
+The solution with t > 0 and alpha >= gamma is unique, so a converged point in that domain is the answer.
+Three bounded unknowns make Newton's method start well for every ridge: with s^2 = sigma2/c and
+x = alpha t = s^2 Y,
 
-    Y = E[(alpha + c x g)/Delta] in (0, 1],   V = u/s = s c E[b g/Delta] in (-1, 1),   rho = -(real root of Delta) > 0,
+    Y = E[(alpha + c x g)/Delta] in (0, 1],   V = u/s = s c E[b g/Delta] in (-1, 1),
 
-and rho stands for alpha = c rho (b(-rho)^2 + x), which saves the cubic (`averages`). Theory page, section 4.
+and rho > 0, minus the real root of Delta, which stands for alpha = c rho (b(-rho)^2 + x) and saves the cubic
+(`averages`). Theory page, section 4.
 """
 
 from __future__ import annotations
@@ -19,13 +23,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.equivalents.averages import Array, Averages, averages, slopes
+from resolvent.equivalents.averages import Array, Averages, Slopes, averages, slopes
 
-Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Triple = tuple[Array, Array, Array]
 
+QUADRATIC = 1e-6  # a Newton step from below this residual lands below TOLERANCE
 TOLERANCE = 1e-12  # on the residual of the three equations, each relative to its natural scale
-ACCEPTED = 1e-9  # a residual that rounding keeps above TOLERANCE still counts as converged below this
+ACCEPTED = 1e-9  # where rounding keeps the residual above TOLERANCE it counts as converged below this
 LONGEST_STEP = 4.0  # of log rho and log Y
 MAX_ITERATIONS = 60
 
@@ -39,9 +44,9 @@ class Parameters(NamedTuple):
     s: Array
     d: Array
 
-    def at(self, index: Index) -> Parameters:
-        """The rows `index`."""
-        return Parameters(*(v[index] for v in self))
+    def at(self, rows: Index) -> Parameters:
+        """Some of the rows."""
+        return Parameters(*(v[rows] for v in self))
 
 
 class Point(NamedTuple):
@@ -51,13 +56,20 @@ class Point(NamedTuple):
     V: Array
     log_Y: Array
 
+    def at(self, rows: Index) -> Point:
+        """Some of the rows."""
+        return Point(*(v[rows] for v in self))
+
+    def put(self, rows: Index, values: Point) -> None:
+        """Replace some of the rows."""
+        for mine, new in zip(self, values, strict=True):
+            mine[rows] = new
+
 
 class Bulk(NamedTuple):
-    """The solution: scaled unknowns, the averages there, the residual and the iterations spent."""
+    """The solution: unknowns, the averages there, the residual of the equations and the Newton steps spent."""
 
-    rho: Array
     V: Array
-    Y: Array
     b0: Array
     x: Array
     averages: Averages
@@ -66,59 +78,61 @@ class Bulk(NamedTuple):
 
 
 def solve_bulk(c: Array, gamma: Array, a1: Array, sigma2: Array, d: Array) -> Bulk:
-    """Solve the fixed point for flat arrays of parameters; gamma = 0 (with c < 1) is the ridgeless limit."""
+    """Solve the fixed point for flat arrays of parameters with gamma > 0."""
     pars = Parameters(c, gamma, a1, np.sqrt(sigma2 / c), d)
-    point, residual, iterations = _newton(pars, _start(pars))
-    stuck = np.flatnonzero(~(residual <= ACCEPTED))
-    if stuck.size:
-        easier, rest, more = _continuation(pars.at(stuck))
-        for mine, new in zip(point, easier, strict=True):
-            mine[stuck] = new
-        residual[stuck] = rest
-        iterations[stuck] += more
-    rho, b0, x = _physical(pars, point)
-    return Bulk(rho, point.V, np.exp(point.log_Y), b0, x, averages(c, a1, rho, b0, x), residual, iterations)
+    with np.errstate(
+        all="ignore"
+    ):  # a row that overflows has a NaN residual and is followed from a larger ridge
+        point, iterations = _newton(pars, _start(pars), QUADRATIC)
+        solution = _solution(pars, point, iterations)
+        for retry, enough in ((_polish, TOLERANCE), (_continuation, ACCEPTED)):
+            rough = np.flatnonzero(~(solution.residual <= enough))
+            if rough.size:
+                again, more = retry(pars.at(rough), point.at(rough))
+                point.put(rough, again)
+                iterations[rough] += more
+                solution = _solution(pars, point, iterations)
+        return solution
 
 
-def _physical(pars: Parameters, z: Point) -> tuple[Array, Array, Array]:
-    """(rho, b0, x); rho = 0 where the ridge is."""
-    rho = np.where(pars.gamma > 0.0, np.exp(z.log_rho), 0.0)
-    return rho, pars.d - pars.a1 - pars.s * z.V, pars.s * pars.s * np.exp(z.log_Y)
+def _solution(pars: Parameters, z: Point, iterations: NDArray[np.int64]) -> Bulk:
+    rho, b0, x = _physical(pars, z)
+    av = averages(pars.c, pars.a1, rho, b0, x)
+    equation, _, _ = _equation(pars, z, x, av)
+    return Bulk(z.V, b0, x, av, _largest(equation), iterations)
+
+
+def _physical(pars: Parameters, z: Point) -> Triple:
+    """rho, b0 and x."""
+    return np.exp(z.log_rho), pars.d - pars.a1 - pars.s * z.V, pars.s * pars.s * np.exp(z.log_Y)
 
 
 def _start(pars: Parameters) -> Point:
-    """V = 0, Y = 1 (their limits at large ridge) and the rho of an alpha just above them."""
+    """V = 0 and Y = 1, their limits at large ridge, and the rho of an alpha just above its own."""
     c, gamma, a1, s, d = pars
     alpha = gamma + s * s * c * np.minimum(c, 1.0)
-    linear = c * ((d - a1) ** 2 + s * s)
-    rho = alpha / np.maximum(linear + np.cbrt(c * (a1 * alpha) ** 2), np.finfo(float).tiny)
-    return Point(np.log(np.maximum(rho, np.finfo(float).tiny)), np.zeros_like(c), np.zeros_like(c))
+    rho = alpha / (c * ((d - a1) ** 2 + s * s) + np.cbrt(c * (a1 * alpha) ** 2))
+    return Point(np.log(rho), np.zeros_like(c), np.zeros_like(c))
 
 
-def _newton(pars: Parameters, start: Point) -> tuple[Point, Array, NDArray[np.int64]]:
-    """Newton's method on every row until its residual is below TOLERANCE or stops falling below ACCEPTED."""
-    best = Point(*(v.copy() for v in start))
-    residual = np.full(start.V.shape, np.inf)
-    iterations = np.zeros(start.V.shape, dtype=np.int64)
+def _newton(pars: Parameters, start: Point, stop: float) -> tuple[Point, NDArray[np.int64]]:
+    """Newton steps on every row, the last from a residual below stop or where rounding ends the descent."""
+    point = Point(*(v.copy() for v in start))
+    count = np.zeros(start.V.shape, dtype=np.int64)
     active = np.arange(start.V.size)
-    z, p = start, pars
+    p, z, last = pars, point, np.full(start.V.shape, np.inf)
     for _ in range(MAX_ITERATIONS):
-        z = _isolated(p, z)
-        step, error = _step(p, z)
-        better = error < residual[active]
-        settled = (error <= TOLERANCE) | (~better & (residual[active] <= ACCEPTED))
-        won = active[better]
-        for mine, new in zip(best, z, strict=True):
-            mine[won] = new[better]
-        residual[won] = error[better]
-        going = ~settled & np.isfinite(error)
-        active = active[going]
-        if not active.size:
+        z, error = _step(p, _isolated(p, z))
+        point.put(active, z)
+        count[active] += 1
+        going = (error > stop) & ~((error >= last) & (error <= ACCEPTED))
+        if not going.any():
             break
-        iterations[active] += 1
-        p = p.at(np.flatnonzero(going))
-        z = Point(*(v[going] + dv[going] for v, dv in zip(z, step, strict=True)))
-    return best, residual, iterations
+        if not going.all():
+            rows = np.flatnonzero(going)
+            active, p, z, error = active[rows], p.at(rows), z.at(rows), error[rows]
+        last = error
+    return point, count
 
 
 def _isolated(pars: Parameters, z: Point) -> Point:
@@ -142,75 +156,65 @@ def _isolated(pars: Parameters, z: Point) -> Point:
     return z._replace(log_rho=log_rho)
 
 
+def _equation(pars: Parameters, z: Point, x: Array, av: Averages) -> tuple[Triple, Array, Array]:
+    """The three equations (zero at the solution), alpha's share and Y's mass (one and c Y there)."""
+    share = pars.gamma / av.alpha + pars.s * pars.s * pars.c * av.j0
+    mass = av.i0 + pars.c * x * av.j0
+    return (np.log(share), z.V - pars.s * pars.c * av.j1, z.log_Y - np.log(mass)), share, mass
+
+
+def _largest(triple: Triple) -> Array:
+    return np.maximum(np.maximum(np.abs(triple[0]), np.abs(triple[1])), np.abs(triple[2]))
+
+
 def _step(pars: Parameters, z: Point) -> tuple[Point, Array]:
-    """The Newton step from z, shortened to LONGEST_STEP, and the residual at z."""
+    """The next point, at most LONGEST_STEP away, and the residual at z."""
     c, gamma, a1, s, _ = pars
     rho, b0, x = _physical(pars, z)
-    with np.errstate(
-        all="ignore"
-    ):  # a row that overflows yields a NaN residual and is taken up by continuation
-        av = averages(c, a1, rho, b0, x)
-        noise = s * s * c
-        share = gamma / av.alpha + noise * av.j0  # = 1 at the solution
-        mass = av.i0 + c * x * av.j0
-        equation = (np.log(share), z.V - s * c * av.j1, z.log_Y - np.log(mass))
-        columns = []
-        for direction in ((1.0, 0.0, 0.0), (0.0, -s, 0.0), (0.0, 0.0, x)):
-            d = slopes(av, c, a1, rho, *direction)
-            columns.append(
-                ((noise * d.j0 - d.log_alpha * gamma / av.alpha) / share, -s * c * d.j1, c * d.j2 / mass)
-            )
-        columns[1] = (columns[1][0], columns[1][1] + 1.0, columns[1][2])
-        columns[2] = (columns[2][0], columns[2][1], columns[2][2] + 1.0)
-        ridgeless = gamma == 0.0
-        if ridgeless.any():  # rho = 0 is known: its equation is replaced by "no step"
-            equation = (np.where(ridgeless, 0.0, equation[0]), *equation[1:])
-            columns = [
-                (
-                    np.where(ridgeless, float(k == 0), col[0]),
-                    *(np.where(ridgeless & (k == 0), 0.0, v) for v in col[1:]),
-                )
-                for k, col in enumerate(columns)
-            ]
-        delta = _solve3(columns, equation)
-        longest = np.maximum(np.abs(delta[0]), np.abs(delta[2]))
-        shorten = -np.minimum(1.0, LONGEST_STEP / longest)
-        error = np.maximum(np.maximum(np.abs(equation[0]), np.abs(equation[1])), np.abs(equation[2]))
-        V = np.clip(z.V + shorten * delta[1], -1.0, 1.0) - z.V
-    return Point(shorten * delta[0], V, shorten * delta[2]), error
+    av = averages(c, a1, rho, b0, x)
+    equation, share, mass = _equation(pars, z, x, av)
+    ridge, noise, sc = gamma / av.alpha, s * s * c, s * c
+
+    def column(d: Slopes) -> Triple:
+        return (noise * d.j0 - ridge * d.log_alpha) / share, -sc * d.j1, c * d.j2 / mass
+
+    in_rho, in_b0, in_x = (column(d) for d in slopes(av, c, a1, rho))
+    in_V = (-s * in_b0[0], 1.0 - s * in_b0[1], -s * in_b0[2])
+    in_Y = (x * in_x[0], x * in_x[1], 1.0 + x * in_x[2])
+    delta = _solve3((in_rho, in_V, in_Y), equation)
+    scale = -np.minimum(1.0, LONGEST_STEP / np.maximum(np.abs(delta[0]), np.abs(delta[2])))
+    V = np.clip(z.V + scale * delta[1], -1.0, 1.0)
+    return Point(z.log_rho + scale * delta[0], V, z.log_Y + scale * delta[2]), _largest(equation)
 
 
-def _solve3(columns: list[tuple[Array, ...]], right: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+def _solve3(columns: tuple[Triple, Triple, Triple], right: Triple) -> Triple:
     """Cramer's rule for 3x3 systems given by columns."""
     a, b, c = columns
-    bc = _cross(b, c)
+    bc, ra = _cross(b, c), _cross(right, a)
     determinant = _dot(a, bc)
-    ra = _cross(right, a)
-    return _dot(right, bc) / determinant, _dot(ra, c) / -determinant, _dot(ra, b) / determinant
+    return _dot(right, bc) / determinant, -_dot(ra, c) / determinant, _dot(ra, b) / determinant
 
 
-def _cross(u: tuple[Array, ...], v: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+def _cross(u: Triple, v: Triple) -> Triple:
     return u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
 
 
-def _dot(u: tuple[Array, ...], v: tuple[Array, ...]) -> Array:
+def _dot(u: Triple, v: Triple) -> Array:
     return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
-def _continuation(pars: Parameters) -> tuple[Point, Array, NDArray[np.int64]]:
-    """Follow the solution down from a large ridge, where the start is nearly exact, to the ridge asked for."""
+def _polish(pars: Parameters, point: Point) -> tuple[Point, NDArray[np.int64]]:
+    """Newton steps down to TOLERANCE from where the first pass ended."""
+    return _newton(pars, point, TOLERANCE)
+
+
+def _continuation(pars: Parameters, _: Point) -> tuple[Point, NDArray[np.int64]]:
+    """Follow the solution down from a large ridge, where the start is nearly exact."""
     scale = pars.s**2 * pars.c + (np.abs(pars.a1) + np.abs(pars.d)) ** 2 * np.maximum(pars.c, 1.0)
-    lowest = np.maximum(pars.gamma, 1e-13 * scale)
     ridge = np.maximum(pars.gamma, 10.0 * scale * (1.0 + 1.0 / pars.c))
-    z = _start(pars._replace(gamma=ridge))
-    spent = np.zeros(ridge.shape, dtype=np.int64)
-    while True:
-        z, residual, count = _newton(pars._replace(gamma=ridge), z)
+    point, spent = _newton(pars._replace(gamma=ridge), _start(pars._replace(gamma=ridge)), TOLERANCE)
+    while np.any(ridge > pars.gamma):
+        ridge = np.maximum(pars.gamma, ridge / 3.0)
+        point, count = _newton(pars._replace(gamma=ridge), point, TOLERANCE)
         spent += count
-        if np.all(ridge <= lowest):
-            break
-        ridge = np.maximum(lowest, ridge / 3.0)
-    if np.any(ridge > pars.gamma):
-        z, residual, count = _newton(pars, z)
-        spent += count
-    return z, residual, spent
+    return point, spent

@@ -1,12 +1,14 @@
 """Training and test error of the ridge probe on nonlinear attention features.
 
-From the blocks, the spikes and one adjoint solve Lambda (`blocks.response`), which holds every derivative at once:
+From the blocks, the spikes and one adjoint solve Lambda (`blocks.response`), which holds every derivative
+at once:
 
-    E_train = gamma^2 c Lambda_11              v'v/p  = Lambda_22               (v = X'w)
-    v'Gv/p  = (X' Lambda X + Bv V Bv)_22       q2'q3/p = Lambda_23              (V = sum of gram g g' over features)
+    E_train = gamma^2 c Lambda_11           v'v/p   = Lambda_22       (v = X'w)
+    v'Gv/p  = (X' Lambda X + Bv V Bv)_22    q2'q3/p = Lambda_23
 
-for the target t = kappa y + (what is orthogonal to the labels). On a fresh token y0 mu + z0 the prediction has a mean,
-a constant and a variance; Theorem 1 of arXiv 2506.18656 is E_train, the rest is section 7 of the theory page.
+for the target t = kappa y + (what is orthogonal to the labels), with V the sum of gram_vw g_v g_w' over the
+features. On a fresh token y0 mu + z0 the prediction has a mean, a constant and a variance. Theorem 1 of
+arXiv 2506.18656 is E_train, the rest is section 7 of the theory page.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +34,8 @@ ROWS_AT_ONCE = 4096  # keeps every temporary in cache
 class AttentionErrors:
     """Limits of the attention probe, with the bulk's scalars and the certificate of the fixed point.
 
-    `residual` is the largest of the three equations' relative residuals, `converged` says that it is below 1e-9. Where it
-    is not, every value is NaN.
+    `residual` is the largest of the three equations' relative residuals, `converged` says that it is below
+    1e-9. Where it is not, every value is NaN.
     """
 
     train: Array | float
@@ -78,21 +80,24 @@ def attention_errors(
     label_mean: ArrayLike = 0.0,
     target_overlap: ArrayLike = 1.0,
 ) -> AttentionErrors:
-    """Limits of the training and test error of w = (HH' + n ridge)^-1 H t on attention features H = X (K + skip I).
+    """Limits of the training and test error of w = (HH' + n ridge)^-1 H t on attention features H = X (K +
+    skip I).
 
-    K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p on tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts; gram counts as one
-    value per (..., 3, 3).
+    K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p on tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts;
+    gram counts as one value per (..., 3, 3).
 
     Parameters
     ----------
     ratio, ridge
         p/n > 0 and the ridge >= 0; ridge 0 is the ridgeless limit, whose test error can be infinite.
     a1, a2, sigma2
-        Hermite coefficients E[xi f], E[(xi^2 - 1) f]/sqrt 2 and the noise power E f^2 - a0^2 - a1^2 of the nonlinearity.
+        Hermite coefficients E[xi f], E[(xi^2 - 1) f]/sqrt 2 and the noise power E f^2 - a0^2 - a1^2 of the
+        nonlinearity.
     gram
         (..., 3, 3) inner products of (mu, w_K, w_Q); gram[..., 0, 0] is the SNR |mu|^2.
     shift, skip
-        Kept diagonal f(sqrt p)/sqrt p and weight of a residual connection. Only the latter acts on a fresh token.
+        Kept diagonal f(sqrt p)/sqrt p and weight of a residual connection. Only the latter acts on a fresh
+        token.
     mean_spike
         a0 sqrt p of an uncentred f.
     norm_variance
@@ -103,22 +108,21 @@ def attention_errors(
     Returns
     -------
     AttentionErrors
-        Arrays of the broadcast shape, or plain numbers. `t`, `u`, `alpha` solve the bulk, `m` = tr Q/n. Test errors are on a
-        fresh token whose target carries the same noise.
+        Arrays of the broadcast shape, or plain numbers. `t`, `u`, `alpha` solve the bulk, `m` = tr Q/n.
+        Test errors are on a fresh token whose target carries the same noise.
 
     Raises
     ------
     ValueError
         For an argument that is not finite, out of range or of the wrong shape, in one line naming it.
 
-    Source: Theorem 1 of arXiv 2506.18656 for the training error with balanced labels and centred f; theory page, sections 4
-    to 7, for the rest.
+    Source: Theorem 1 of arXiv 2506.18656 for the training error with balanced labels and centred f; theory
+    page, sections 4 to 7, for the rest.
 
     Examples
     --------
-    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=[[1, 1, 1], [1, 1, 1], [1, 1, 1]])
-    >>> round(e.train, 4), round(e.test, 4), e.converged
-    (..., ..., True)
+    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=[[1, 1, 1], [1, 1, 1], [1, 1,
+    1]]) >>> round(e.train, 4), round(e.test, 4), e.converged (..., ..., True)
     """
     args = checked(
         ratio=ratio,
@@ -142,7 +146,8 @@ def attention_errors(
     rows = _Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
     flat = np.broadcast_to(grams, (*shape, 3, 3)).reshape(-1, 3, 3)
     result = _in_chunks(_attention_errors, rows, flat)
-    return AttentionErrors(**{name: plain(value.reshape(shape)) for name, value in result.items()})
+    values: dict[str, Any] = {name: plain(value.reshape(shape)) for name, value in result.items()}
+    return AttentionErrors(**values)
 
 
 def _in_chunks(
@@ -195,8 +200,8 @@ def _attention_errors(rows: _Rows, gram: Array) -> dict[str, Array]:
 def _vanishing_ridge(rows: _Rows) -> Array:
     """A ridge small enough to stand for zero in double precision.
 
-    With a skip connection the variance on a fresh token is a difference that loses digits like 1/ridge, so the ridge stays
-    where bias and rounding are both near 1e-8.
+    With a skip connection the variance on a fresh token is a difference that loses digits like 1/ridge, so
+    the ridge stays where bias and rounding are both near 1e-8.
     """
     scale = rows.sigma2 + rows.a1**2 + (rows.shift + rows.skip) ** 2
     return np.where(rows.skip == 0.0, 1e-30, 1e-8) * np.where(scale > 0.0, scale, 1.0)
@@ -217,14 +222,16 @@ def _errors(rows: _Rows, gram: Array, bulk: Bulk, block: Blocks, forms: Spikes) 
 
 def _weighted(vectors: Array, gram: Array) -> Array:
     """sum_ij gram_ij v_i v_j' over directions: (rows, blocks, blocks)."""
-    return np.swapaxes(vectors, -1, -2) @ gram @ vectors
+    total: Array = np.swapaxes(vectors, -1, -2) @ gram @ vectors
+    return total
 
 
 def _test_error(rows: _Rows, gram: Array, forms: Spikes, Lambda: Array, inner: Array, alpha: Array) -> Array:
     """E (t0 - prediction)^2 on a fresh token x0 = y0 mu + z0 with label y0 and target t0.
 
-    The prediction is y0 mean + constant + (a1 u + skip w)'z0 + norm fluctuation + noise of power sigma2 |v|^2/p, with u the
-    vector that X'M x0 puts on z0. In `forms` the target is y, hence the factors kappa = target_overlap.
+    The prediction is y0 mean + constant + (a1 u + skip w)'z0 + norm fluctuation + noise of power sigma2
+    |v|^2/p, with u the vector that X'M x0 puts on z0. In `forms` the target is y, hence the factors kappa =
+    target_overlap.
     """
     a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
     snr, mu_key, mu_query = (gram[:, MU, i] for i in range(3))

@@ -1,12 +1,13 @@
 """Linear regression on the same tokens: training and test error in closed form.
 
-q = gamma tr Q/n is the positive root of q^2 + (gamma + c - 1) q - gamma = 0, D the square root of its discriminant. With
-r = snr (1 - q)/c,
+q = gamma tr Q/n is the positive root of q^2 + (gamma + c - 1) q - gamma = 0, D the square root of its
+discriminant. With r = snr (1 - q)/c,
 
     E_train = q (q + gamma/(1 + r)) / (D (1 + r)),   E_test = 1/(1 + r)^2 + (1 - q/(1 + r)) / (D (1 + r)).
 
-Every term is positive and finite at gamma = 0 (c = 1 excepted), so nothing cancels. This rewrites Proposition 2 of
-Liao et al., arXiv 2506.18656, whose r = snr gamma m mt; the test error is in section 6 of the theory page.
+Every term is positive and finite at gamma = 0 (c = 1 excepted), so nothing cancels. This rewrites
+Proposition 2 of Liao et al., arXiv 2506.18656, whose r = snr gamma m mt; the test error is in section 6 of
+the theory page.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ def linear_errors(
 ) -> LinearErrors:
     """Limits of the training and test error of ridge regression w = (XX' + n ridge)^-1 X t.
 
-    All arguments broadcast: ratio = p/n > 0, ridge >= 0 (0 is the ridgeless limit; at ratio 1 its test error diverges),
-    snr = |mu|^2 >= 0, target_overlap in [-1, 1] the overlap t'y/n of target and labels. Raises ValueError outside.
+    All arguments broadcast: ratio = p/n > 0, ridge >= 0 (0 is the ridgeless limit; at ratio 1 its test
+    error diverges), snr = |mu|^2 >= 0, target_overlap in [-1, 1] the overlap t'y/n of target and labels.
+    Raises ValueError outside.
 
-    With kappa the overlap, the training error and the variance are mixed with those of r = 0 in shares kappa^2 and
-    1 - kappa^2, and the first term of the test error becomes 1 - 2 kappa^2 r/(1 + r) + kappa^2 (r/(1 + r))^2.
+    With kappa the overlap, the training error and the variance are mixed with those of r = 0 in shares
+    kappa^2 and 1 - kappa^2, and the first term of the test error becomes 1 - 2 kappa^2 r/(1 + r) + kappa^2
+    (r/(1 + r))^2.
 
     Source: Proposition 2 of arXiv 2506.18656; theory page, section 6.
 

@@ -1,16 +1,17 @@
 """The low-rank directions of signal and weights, on top of the noise-only blocks.
 
-Tokens X = mu y' + Z with weights I + w_K w_Q' perturb the pencil along y, the constant vector 1, the norm fluctuation s
-(token side) and Z'mu, Z'w_K, Z'w_Q (feature side). Eliminated one after the other, each is a 3x3 inverse or a 2x2 system:
+Tokens X = mu y' + Z with weights I + w_K w_Q' perturb the pencil along y, the constant vector 1, the norm
+fluctuation s (token side) and Z'mu, Z'w_K, Z'w_Q (feature side). Eliminated one after the other, each is a
+3x3 inverse or a 2x2 system:
 
     1 and s   N1   = (c R + T)^-1,   T = mean_spike E - eta S(N),   eta = norm_variance a2^2/(2 c)
     y         Nc   = (1 - ybar^2) N/c + ybar^2 N1
-    signal    Psi  = (Nc^-1 + snr P)^-1                                                          (y with y)
-    weights   Phi(v, v') = (v'v') Bv + (mu'v)(mu'v') X' Psi X                                    (X'v with X'v')
+    signal    Psi  = (Nc^-1 + snr P)^-1                                                     (y with y)
+    weights   Phi(v, v') = (v'v') Bv + (mu'v)(mu'v') X' Psi X                               (X'v with X'v')
 
-with E = [[0, 1], [1, 0]] and S(N) = [[N22, N12], [N12, N11]] on the first two blocks. K' = ... (X'w_Q)(X'w_K)' stands in the
-first row of the pencil and K in the second, so the last step solves for the forms of X'w_Q on the first block and of X'w_K
-on the second. Theory page, sections 3 and 5.
+with E = [[0, 1], [1, 0]] and S(N) = [[N22, N12], [N12, N11]] on the first two blocks. K' stands in the first
+row of the pencil and K in the second, so the last step solves for the forms of X'w_Q on the first block and
+of X'w_K on the second. Theory page, sections 3 and 5.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Directions(NamedTuple):
 class Spikes(NamedTuple):
     """Bilinear forms F of each direction with (y, block 1), and the sources g = e_y - C F behind them.
 
-    All are (rows, directions, blocks): `token` over (y, 1, s) and `feature` over (Z'mu, Z'w_K, Z'w_Q). The sources of the
-    features are kept as X g, which stays finite as the ridge vanishes; `read` = Bv g = (X g) N/c and `feature` = gram `read`.
-    `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
+    All are (rows, directions, blocks): `token` over (y, 1, s) and `feature` over (Z'mu, Z'w_K, Z'w_Q). The
+    sources of the features are kept as X g, which stays finite as the ridge vanishes; `read` = Bv g = (X g)
+    N/c and `feature` = gram `read`. `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
     """
 
     token: Array

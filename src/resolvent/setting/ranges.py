@@ -1,4 +1,4 @@
-"""Conversion and range checks of the numbers in a setting: one line that names the value and what is allowed."""
+"""Conversion and range checks of a setting's numbers: one line that names the value and what is allowed."""
 
 from __future__ import annotations
 

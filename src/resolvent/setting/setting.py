@@ -31,7 +31,8 @@ class Setting:
     keep_diagonal
         Whether tokens attend to themselves. By default the diagonal of f(X'MX/sqrt p) is set to zero.
 
-    Numbers may be arrays that broadcast together. Raises ValueError or TypeError, in one line, for anything out of range.
+    Numbers may be arrays that broadcast together. Raises ValueError or TypeError, in one line, for anything
+    out of range.
 
     >>> setting = Setting(Tokens(ratio=0.5, snr=2.0), Weights.aligned(1.0), "tanh", ridge=0.1)
     >>> setting.shape

@@ -18,7 +18,8 @@ class Tokens:
     label_mean
         Mean of the labels, strictly between -1 and 1; labels are drawn independently.
     label_noise
-        Probability, up to 0.5, that a target differs from the label that the token carries; 0.5 makes targets random.
+        Probability, up to 0.5, that a target differs from the label that the token carries; 0.5 makes
+        targets random.
 
     >>> Tokens(ratio=0.5, snr=2.0).target_overlap
     1.0

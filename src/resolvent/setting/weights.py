@@ -12,10 +12,11 @@ from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, number
 
 @dataclass(frozen=True)
 class Weights:
-    """M = I + w_K w_Q': norms of w_K and w_Q and the cosines between them and the signal mu; fields may be arrays.
+    """M = I + w_K w_Q': norms of w_K and w_Q and the cosines between them and the signal mu; fields may be
+    arrays.
 
-    `align` scales w_K = w_Q = align mu and excludes the other five. Build with `none`, `aligned`, `from_angles` or
-    `from_vectors`.
+    `align` scales w_K = w_Q = align mu and excludes the other five. Build with `none`, `aligned`,
+    `from_angles` or `from_vectors`.
     """
 
     align: Array | float | None = None
@@ -92,15 +93,15 @@ class Weights:
         """Inner products of (mu, w_K, w_Q) for |mu|^2 = snr, shape (..., 3, 3)."""
         mu = np.sqrt(snr)
         if self.align is not None:
-            norms = [mu, np.abs(self.align) * mu, np.abs(self.align) * mu]
-            sign = np.sign(self.align)
-            cosines = (sign, sign, 1.0)
+            key = query = np.abs(self.align) * mu
+            cosines = (np.sign(self.align), np.sign(self.align), 1.0)
         else:
-            norms = [mu, self.key_norm, self.query_norm]
+            key, query = self.key_norm, self.query_norm
             cosines = (self.key_cos, self.query_cos, self.key_query_cos)
-        lengths = np.stack(np.broadcast_arrays(*norms, *cosines)[:3], axis=-1).astype(float)
-        gram = lengths[..., :, None] * lengths[..., None, :]
-        for (i, j), cosine in zip(((0, 1), (0, 2), (1, 2)), cosines, strict=True):
+        *lengths, ab, ac, bc = np.broadcast_arrays(mu, key, query, *cosines)
+        size = np.stack(lengths, axis=-1)
+        gram: Array = size[..., :, None] * size[..., None, :]
+        for (i, j), cosine in (((0, 1), ab), ((0, 2), ac), ((1, 2), bc)):
             gram[..., i, j] *= cosine
             gram[..., j, i] *= cosine
         return gram

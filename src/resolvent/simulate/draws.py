@@ -1,7 +1,7 @@
 """Running independent draws on the available cores, each with its own random stream.
 
-Every draw computes with one BLAS thread and a stream made from (seed, index) alone, so that results do not depend on how
-many draws run at once. A single draw uses the cores for its column blocks instead.
+Every draw computes with one BLAS thread and a stream made from (seed, index) alone, so that results do not
+depend on how many draws run at once. A single draw uses the cores for its column blocks instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Attention features H = X (f(X'MX/sqrt p)/sqrt p + skip I), exactly, without ever holding the n x n matrix K.
+"""Attention features H = X (f(X'MX/sqrt p)/sqrt p + skip I), exactly, without ever holding the n x n matrix
+K.
 
-Columns of H depend on columns of K alone, so blocks of columns are independent: memory is O(p n) plus one block per
-worker, and the cost is that of two products of p n^2 and of f on n^2 entries. M = I + w_K w_Q' costs one rank-one update.
+Columns of H depend on columns of K alone, so blocks of columns are independent: memory is O(p n) plus one
+block per worker, and the cost is that of two products of p n^2 and of f on n^2 entries. M = I + w_K w_Q'
+costs one rank-one update.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ SUM_LENGTH = 2048  # rows summed in single precision before they are added in do
 class Attention(NamedTuple):
     """f (in place, `f(scores, out=scores)`), the weight vectors and the conventions of K.
 
-    `keep_diagonal` lets tokens attend to themselves; with `single`, products are in float32 and their sums in float64.
+    `keep_diagonal` lets tokens attend to themselves; with `single`, products are in float32 and their sums
+    in float64.
     """
 
     f: Callable[..., Array]
@@ -90,7 +93,7 @@ class _Reader:
         self.tokens = tokens.astype(np.float32) if attention.single else tokens
 
     def weights(self, queries: Array, diagonal: int | None = None) -> Array:
-        """Columns f(X'M q/sqrt p)/sqrt p of K; `diagonal` is the row at which the first query meets itself."""
+        """Columns f(X'M q/sqrt p)/sqrt p of K; `diagonal` is the row where the first query meets itself."""
         moved = queries + np.outer(self.attention.key, self.attention.query @ queries)
         moved /= np.sqrt(self.p)
         scores = self.tokens.T @ moved.astype(self.tokens.dtype, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -54,7 +55,10 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Measured errors. `values` has shape (draws, method, error, *ridge): methods (attention, linear), errors (train, test)."""
+    """Measured errors.
+
+    `values` has shape (draws, method, error, *ridge), methods attention and linear, errors train and test.
+    """
 
     setting: Setting
     n: int
@@ -116,8 +120,8 @@ def simulate(
     setting
         One setting; only `ridge` may be an array (1-d), and costs one factorisation in all.
     n, draws, seed
-        Tokens (at least 4; p = round(ratio n), at least 2), independent repetitions, and the integer that decides all
-        randomness: results do not depend on the number of threads.
+        Tokens (at least 4; p = round(ratio n), at least 2), independent repetitions, and the integer that
+        decides all randomness: results do not depend on the number of threads.
     fresh
         Fresh tokens per draw for the test error, n up to 4096 by default; 0 skips it (NaN).
     single
@@ -164,7 +168,7 @@ def _draw(
     single: bool,
     ridge: Array,
     rng: np.random.Generator,
-    pool: object,
+    pool: Executor | None,
 ) -> Array:
     """Errors of one draw: (method, error, ridge)."""
     tokens = setting.tokens

@@ -8,14 +8,14 @@ from resolvent.simulate.features import BLOCK
 
 
 def workers_for(p: int, n: int, fresh: int, draws: int) -> int:
-    """Workers that fit the cores and the memory; ValueError, saying how much is needed, when not even one does."""
+    """Workers that fit cores and memory; ValueError, saying how much is needed, when not even one does."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     fixed, block = 8 * (p * (3 * n + fresh) + 4 * min(n, p) ** 2), 8 * 2 * BLOCK * (n + p)
     available = _available()
     if fixed + block > available:
         raise ValueError(
-            f"n = {n} and p = {p} need {(fixed + block) / 2**30:.1f} GiB of memory, got {available / 2**30:.1f} GiB available: "
-            "lower n or ratio"
+            f"n = {n} and p = {p} need {(fixed + block) / 2**30:.1f} GiB of memory, "
+            f"{available / 2**30:.1f} GiB are available: lower n or ratio"
         )
     if draws == 1:
         return max(1, min(cores, (available - fixed) // block))

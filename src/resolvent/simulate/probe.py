@@ -4,8 +4,8 @@ With the eigenpairs (lambda_k, v_k) of H'H/n, its training error is
 
     E = (1/n) [ sum_k (ridge/(lambda_k + ridge))^2 (t'v_k)^2 + |t_perp|^2 ],
 
-and for p < n the p x p side gives the same from b = U'H t/n: E = 1 - sum_k b_k^2 (lambda_k + 2 ridge)/(lambda_k + ridge)^2.
-Theory page, section 10.
+and for p < n the p x p side gives the same from b = U'H t/n: E = 1 - sum_k b_k^2 (lambda_k + 2
+ridge)/(lambda_k + ridge)^2. Theory page, section 10.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Probe:
-    """One factorisation of the features (p x n): eigenvalues, eigenvectors on the smaller side, and the target on them."""
+    """One factorisation of the features (p x n): eigenpairs of the smaller side and the target on them."""
 
     features: Array
     eigenvalues: Array
@@ -39,7 +39,7 @@ class Probe:
 
     @property
     def _wide(self) -> bool:
-        return self.vectors.shape[0] != self.features.shape[0]
+        return bool(self.vectors.shape[0] != self.features.shape[0])
 
     def train(self, ridge: Array) -> Array:
         """Training error at each ridge (1-d)."""
@@ -47,7 +47,8 @@ class Probe:
         if self._wide:
             with np.errstate(invalid="ignore"):
                 kept = np.where(shifted > 0.0, ridge[:, None] / shifted, 1.0)
-            return kept**2 @ self.target**2 / self.features.shape[1]
+            error: Array = kept**2 @ self.target**2 / self.features.shape[1]
+            return error
         with np.errstate(divide="ignore", invalid="ignore"):
             explained = np.where(shifted > 0.0, (shifted + ridge[:, None]) / shifted**2, 0.0)
         return np.maximum(1.0 - explained @ self.target**2, 0.0)

@@ -21,8 +21,8 @@ class Sample(NamedTuple):
 def vectors(gram: Array, p: int) -> Array:
     """mu, w_K, w_Q as rows of a (3, p) array with this Gram matrix, on the first axes.
 
-    Gaussian noise is invariant under rotation, so the axes may be chosen. Raises ValueError when p is smaller than the
-    dimension that the three vectors span.
+    Gaussian noise is invariant under rotation, so the axes may be chosen. Raises ValueError when p is
+    smaller than the dimension that the three vectors span.
     """
     values, basis = np.linalg.eigh(gram)
     kept = values > 1e-12 * max(values.max(), 1.0)
@@ -36,7 +36,7 @@ def vectors(gram: Array, p: int) -> Array:
 
 
 def draw(mu: Array, n: int, label_mean: float, label_noise: float, rng: np.random.Generator) -> Sample:
-    """n tokens around mu: independent labels of the given mean, targets that flip with probability label_noise."""
+    """n tokens around mu; labels have the given mean, targets flip with probability label_noise."""
     labels = np.where(rng.random(n) < 0.5 * (1.0 + label_mean), 1.0, -1.0)
     targets = np.where(rng.random(n) < label_noise, -labels, labels)
     tokens = rng.standard_normal((mu.size, n))

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 a computation failed, 2 wrong input, 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ from cyclopts import App, CycloptsError
 
 from resolvent import __version__
 from resolvent.cli.messages import flag_names, usage_line
+from resolvent.cli.output import show
 
 COMMANDS = {
     "demo": ("resolvent.cli.demo:demo", "The main job on synthetic tokens, then on real words."),
@@ -44,13 +46,19 @@ def run(arguments: list[str]) -> int:
     arguments = [a for a in arguments if a != "--debug"]
     try:
         app(arguments or ["--help"], exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except CycloptsError as error:
         return _fail(usage_line(error), 2, debug)
     except (ValueError, TypeError, ImportError) as error:
         return _fail(flag_names(str(error)), 2, debug)
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ArithmeticError, MemoryError, OSError) as error:
         return _fail(str(error) or type(error).__name__, 1, debug)
     except KeyboardInterrupt as stop:
+        record = getattr(stop, "record", None)
+        if record is not None:
+            show(record, "--json" in arguments)
         return _fail(str(stop) or "interrupted", 130, debug)
     return 0
 

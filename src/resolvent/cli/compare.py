@@ -48,8 +48,12 @@ def compare(
         return
     from resolvent.dataset import read_tokens
 
+    try:
+        data = read_tokens(tokens, labels)
+    except ValueError as error:
+        raise ValueError(f"--tokens: {error}") from error
     own = compare_tokens(
-        read_tokens(tokens, labels),
+        data,
         setting,
         whiten=whiten,
         draws=size.draws,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any, Literal, get_args, get_origin
 
 from cyclopts import CycloptsError
 from cyclopts.exceptions import (
@@ -11,14 +12,15 @@ from cyclopts.exceptions import (
     RepeatArgumentError,
     UnknownCommandError,
     UnknownOptionError,
+    UnusedCliTokensError,
 )
 
 FIELDS = (
     *("ratio", "snr", "label_mean", "label_noise", "tokens", "labels", "whiten"),
     *("align", "key_norm", "query_norm", "key_cos", "query_cos", "key_query_cos"),
-    *("ridge", "skip", "keep_diagonal", "n", "p", "draws", "seed"),
+    *("ridge", "skip", "keep_diagonal", "n", "p", "draws", "seed", "plot"),
 )
-KINDS = {"int": "an integer", "float": "a number"}
+KINDS = {int: "an integer", float: "a number", bool: "given without a value"}
 
 
 def flag_names(message: str) -> str:
@@ -31,9 +33,11 @@ def usage_line(error: CycloptsError) -> str:
     """What cyclopts would show in a panel, in one line."""
     match error:
         case CoercionError() if error.argument is not None and error.token is not None:
-            kind = getattr(error.target_type, "__name__", str(error.target_type))
             flag = error.token.keyword or error.argument.name
-            return f"{flag} must be {KINDS.get(kind, kind)}, got {error.token.value!r}"
+            return f"{flag} must be {_kind(error.target_type)}, got {error.token.value!r}"
+        case UnusedCliTokensError():
+            unused = ' '.join(error.unused_tokens or [])
+            return f"{unused!r} is not used: values go after a flag. See resolvent --help."
         case MissingArgumentError() if error.argument is not None:
             return f"{error.argument.name} needs a value"
         case RepeatArgumentError() if error.token is not None:
@@ -41,3 +45,10 @@ def usage_line(error: CycloptsError) -> str:
         case UnknownOptionError() | UnknownCommandError():
             return f"{error} See resolvent --help."
     return str(error)
+
+
+def _kind(kind: Any) -> str:
+    """What a flag of this type takes."""
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    return KINDS.get(kind, getattr(kind, "__name__", str(kind)))

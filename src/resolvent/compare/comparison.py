@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resolvent.compare.verdict import Winner, reason, table
+from resolvent.compare.verdict import Winner, cautions, reason, table
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting
-from resolvent.simulate import Measurement, simulate
+from resolvent.simulate import Interrupted, Measurement, simulate
 from resolvent.simulate.measure import Average
 
 METHODS = ("attention", "linear")
@@ -39,6 +39,11 @@ class Comparison:
         """A sentence on why the loser loses."""
         return reason(self.prediction.setting, self.winner["test"])
 
+    @property
+    def cautions(self) -> list[str]:
+        """Why the limit may be far off at this size."""
+        return cautions(self.prediction.setting, self.measurement.p)
+
     def _z(self, method: str, error: str) -> float:
         measured: Average = getattr(getattr(self.measurement, method), error)
         predicted = float(getattr(getattr(self.prediction, method), error))
@@ -56,12 +61,13 @@ class Comparison:
             "z": self.z,
             "winner": self.winner,
             "reason": self.reason,
+            "cautions": self.cautions,
         }
 
     def __str__(self) -> str:
         m = self.measurement
         head = f"n = {m.n}, p = {m.p}, {m.draws} draws, ridge {self.prediction.setting.ridge:g}"
-        return f"{head}\n\n{table(self.as_dict())}\n\n{self.reason}"
+        return "\n\n".join([head, table(self.as_dict()), self.reason, *self.cautions])
 
 
 def compare(
@@ -83,7 +89,12 @@ def compare(
         raise ValueError(f"compare takes one setting, got arrays of shape {setting.shape}")
     if draws < 2:
         raise ValueError(f"draws must be at least 2, got {draws}")
-    measurement = simulate(setting, n=n, draws=draws, seed=seed, progress=progress)
+    try:
+        measurement = simulate(setting, n=n, draws=draws, seed=seed, progress=progress)
+    except Interrupted as stop:
+        if isinstance(stop.record, Measurement):
+            stop.record = Comparison(predict(setting, p=stop.record.p), stop.record)
+        raise
     return Comparison(predict(setting, p=measurement.p), measurement)
 
 

@@ -10,6 +10,7 @@ from resolvent.setting import Setting
 
 Winner = Literal["attention", "linear", "tie"]
 
+LARGE_SCORE = 0.3  # of the low-rank part of a score, above which linearising f in it is rough
 WEAK = 0.05  # alignment share below which weights do not point at the signal
 
 
@@ -37,6 +38,19 @@ def reason(setting: Setting, winner: Winner) -> str:
     if overlap * np.sign(a.a1) > WEAK:
         return "Linear regression loses: aligned weights amplify the signal before the probe sees it."
     return "Linear regression loses: at this ridge attention's features fit these labels better."
+
+
+def cautions(setting: Setting, p: int) -> list[str]:
+    """Sentences on what makes the limit unreliable at dimension p (theory page, section 11)."""
+    gram = setting.gram.reshape(-1, 3, 3)[0]
+    score = gram[0, 0] + abs(gram[0, 1] * gram[0, 2]) + np.sqrt(gram[1, 1] * gram[2, 2])
+    size = float(score / np.sqrt(p))
+    if size <= LARGE_SCORE:
+        return []
+    return [
+        f"At p = {p} the scores that signal and weights add reach {size:.2f}, not small against 1: "
+        "the limit may be far from the measurement; it gets closer as p grows."
+    ]
 
 
 def table(values: dict[str, Any]) -> str:

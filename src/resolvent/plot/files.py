@@ -14,9 +14,9 @@ SUFFIXES = (".png", ".pdf", ".svg")
 def checked_path(path: Path) -> Path:
     """path, or ValueError when its suffix or folder cannot be written to."""
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"plot file must end in {', '.join(SUFFIXES)}, got {path}")
+        raise ValueError(f"plot must end in {', '.join(SUFFIXES)}, got {path}")
     if not path.parent.is_dir():
-        raise ValueError(f"plot file needs an existing folder, got {path}")
+        raise ValueError(f"plot must be in an existing folder, got {path}")
     return path
 
 

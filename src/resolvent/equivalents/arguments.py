@@ -16,8 +16,8 @@ ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "snr": ("zero or positive", lambda v: v >= 0.0),
     "sigma2": ("zero or positive", lambda v: v >= 0.0),
     "norm_variance": ("zero or positive", lambda v: v >= 0.0),
-    "label_mean": ("between -1 and 1", lambda v: np.abs(v) < 1.0),
-    "target_overlap": ("between -1 and 1, both included", lambda v: np.abs(v) <= 1.0),
+    "label_mean": ("between -1 and 1 (bounds excluded)", lambda v: np.abs(v) < 1.0),
+    "target_overlap": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
 }
 
 

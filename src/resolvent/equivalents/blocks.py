@@ -17,9 +17,10 @@ scaled N is finite at any ridge, zero included. Theory page, sections 4, 5 and 9
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.bulk import Bulk
@@ -73,8 +74,17 @@ def response(c: Array, sigma2: Array, block: Blocks, source: Array) -> Array:
     operator[:, 3, 0] -= noise
     operator[:, 1, 1] -= noise
     right = np.stack([square[:, i, j] * source[:, i, j] for i, j in SYMMETRIC], axis=-1)
-    solution = np.linalg.solve(operator, right[..., None])[..., 0]
+    solution = _solve(operator, right[..., None])[..., 0]
     return square * _symmetric(*np.moveaxis(solution, -1, 0))
+
+
+def _solve(matrices: Array, right: Array) -> NDArray[np.floating[Any]]:
+    """`numpy.linalg.solve` that answers NaN on singular rows instead of failing on all."""
+    try:
+        return np.linalg.solve(matrices, right)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(matrices)[0] == 0.0
+        return np.linalg.solve(np.where(singular[:, None, None], np.nan, matrices), right)
 
 
 def _balance(N: Array) -> Array:

@@ -40,16 +40,19 @@ class Directions(NamedTuple):
 class Spikes(NamedTuple):
     """Bilinear forms F of each direction with (y, block 1), and the sources g = e_y - C F behind them.
 
-    All are (rows, directions, blocks): `token` over (y, 1, s) and `feature` over (Z'mu, Z'w_K, Z'w_Q). The
-    sources of the features are kept as X g, which stays finite as the ridge vanishes; `read` = Bv g = (X g)
-    N/c and `feature` = gram `read`. `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
+    All but the last three are (rows, directions, blocks): `token` over (y, 1, s), the others over the
+    features Z'mu, Z'w_K, Z'w_Q. Their sources are kept as X g, which stays finite as the ridge vanishes, and
+    `read` = Bv g. `probe` and `seen` (rows, directions) are the coefficients of the probe w = -X q3/n and of
+    X q2/p along mu, w_K and w_Q; those of w come from their own formula, not from `read`, in which they
+    cancel like the ridge. `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
     """
 
     token: Array
-    feature: Array
     read: Array
     token_source: Array
     feature_source: Array
+    probe: Array
+    seen: Array
     token_gram: Array
 
 
@@ -76,12 +79,17 @@ def spikes(c: Array, a1: Array, block: Blocks, directions: Directions) -> Spikes
 
     feature_source = np.stack([pulled_mu, pulled_key, pulled_query], axis=-2)
     read = feature_source @ scaled_N
+    seen = read[:, :, 1] + np.stack([f_y[:, 1], np.zeros_like(c), np.zeros_like(c)], axis=-1)
+    third = np.swapaxes(block.Y, -1, -2)[:, 2, None, :]
+    weighed = a1[:, None] * (third @ block.N)[:, 0, :]
+    probe = [-c * (third @ f_y[..., None])[:, 0, 0], weighed[:, 1] * query_1, weighed[:, 0] * key_2]
     return Spikes(
         token=np.stack([f_y, f_one, f_s], axis=-2),
-        feature=gram @ read,
         read=read,
         token_source=np.stack([g_y, -_apply(T, f_one), g_s], axis=-2),
         feature_source=feature_source,
+        probe=np.stack(probe, axis=-1),
+        seen=seen,
         token_gram=_token_gram(ybar, norm_variance),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,6 +77,6 @@ def _positive(gram: Array, slack: float = 1e-9) -> NDArray[np.bool_]:
     return (a >= 0.0) & (b >= 0.0) & (c >= 0.0) & pairs & (determinant >= -slack * a * b * c)
 
 
-def plain(value: Array) -> Array | float:
-    """A float for a zero-dimensional result, the array otherwise."""
-    return value if value.ndim else float(value)
+def plain(value: NDArray[Any]) -> Any:
+    """A plain number for a zero-dimensional result, the array otherwise."""
+    return value if value.ndim else value.item()

@@ -67,7 +67,7 @@ class Point(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """The solution: unknowns, the averages there, the residual of the equations and the Newton steps spent."""
+    """The solution: unknowns, averages there, residual of the equations and Newton steps spent."""
 
     V: Array
     b0: Array

@@ -153,7 +153,7 @@ def attention_errors(
 def _in_chunks(
     kernel: Callable[[_Rows, Array], dict[str, Array]], rows: _Rows, gram: Array
 ) -> dict[str, Array]:
-    """Run the kernel over chunks of rows on the available cores; the split does not depend on their number."""
+    """Run the kernel over chunks of rows on the cores; the split does not depend on their number."""
     size = gram.shape[0]
     starts = range(0, max(size, 1), ROWS_AT_ONCE)
 
@@ -247,7 +247,8 @@ def _test_error(rows: _Rows, gram: Array, forms: Spikes, Lambda: Array, inner: A
     variance = a1 * a1 * u2 + rows.sigma2 * Lambda[:, 1, 1] + 0.5 * rows.norm_variance * (a2 * one_v) ** 2
     variance += np.where(skip == 0.0, 0.0, skip * _residual_variance(rows, gram, forms, Lambda, inner, alpha))
     bias = 1.0 - 2.0 * kappa * (mean + ybar * constant) + mean**2 + 2.0 * ybar * mean * constant + constant**2
-    return bias + variance
+    error: Array = bias + variance
+    return error
 
 
 def _residual_variance(

@@ -92,13 +92,17 @@ class Weights:
     def gram(self, snr: Array | float) -> Array:
         """Inner products of (mu, w_K, w_Q) for |mu|^2 = snr, shape (..., 3, 3)."""
         mu = np.sqrt(snr)
+        values: tuple[Array | float, ...] = (
+            self.key_norm,
+            self.query_norm,
+            self.key_cos,
+            self.query_cos,
+            self.key_query_cos,
+        )
         if self.align is not None:
-            key = query = np.abs(self.align) * mu
-            cosines = (np.sign(self.align), np.sign(self.align), 1.0)
-        else:
-            key, query = self.key_norm, self.query_norm
-            cosines = (self.key_cos, self.query_cos, self.key_query_cos)
-        *lengths, ab, ac, bc = np.broadcast_arrays(mu, key, query, *cosines)
+            norm, sign = np.abs(self.align) * mu, np.sign(self.align)
+            values = (norm, norm, sign, sign, 1.0)
+        *lengths, ab, ac, bc = np.broadcast_arrays(mu, *values)
         size = np.stack(lengths, axis=-1)
         gram: Array = size[..., :, None] * size[..., None, :]
         for (i, j), cosine in (((0, 1), ab), ((0, 2), ac), ((1, 2), bc)):

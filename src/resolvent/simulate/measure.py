@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from resolvent.setting import Setting
-from resolvent.simulate.draws import run_draws
+from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
 from resolvent.simulate.probe import Probe
@@ -134,7 +134,7 @@ def simulate(
     ValueError, TypeError
         For sizes out of range, a setting with other arrays, or one that needs more memory than there is.
     Interrupted
-        On Ctrl-C, a KeyboardInterrupt that carries the draws finished so far as `values`.
+        On Ctrl-C, a KeyboardInterrupt whose `record` is the Measurement of the draws that were finished.
 
     Source: theory page, section 10 for the algorithm.
 
@@ -155,9 +155,16 @@ def simulate(
         raise ValueError(f"p = round(ratio n) must be at least 2, got {p}: raise ratio or n")
     workers = workers_for(p, n, count, draws)
     task = partial(_draw, setting, p, n, count, single, np.atleast_1d(ridge))
+
+    def record(values: Array) -> Measurement:
+        return Measurement(setting, n, p, len(values), seed, values[..., 0] if ridge.ndim == 0 else values)
+
     with threadpool_limits(1, user_api="blas"):
-        values = run_draws(task, draws, seed, workers, progress)
-    return Measurement(setting, n, p, len(values), seed, values[..., 0] if ridge.ndim == 0 else values)
+        try:
+            return record(run_draws(task, draws, seed, workers, progress))
+        except Interrupted as stop:
+            stop.record = record(stop.values) if len(stop.values) > 1 else None
+            raise
 
 
 def _draw(

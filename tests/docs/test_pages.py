@@ -1,12 +1,14 @@
 """Every page of the documentation runs as printed, and the documented commands need no set-up before them."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from pages import run_page
 
 ROOT = Path(__file__).parents[2]
+WORDS = ROOT / "src" / "resolvent" / "dataset" / "minilm_vader.npz"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTED = [("README.md", ["demo", "tests"]), ("CONTRIBUTING.md", ["checks"])]
 COMMAND = re.compile(r"^<!-- command: (\w+) -->\n+```sh\n([^\n]+)\n```$", re.MULTILINE)
@@ -14,6 +16,7 @@ COMMAND = re.compile(r"^<!-- command: (\w+) -->\n+```sh\n([^\n]+)\n```$", re.MUL
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_page_runs_as_printed(page, tmp_path, monkeypatch):
+    shutil.copy(WORDS, tmp_path / "embeddings.npz")  # stands for the reader's own tokens
     monkeypatch.chdir(tmp_path)
     run_page(page)
 

@@ -110,7 +110,11 @@ def smollm(path, ids, *, layers=None, **options):
         )
         x = x + mixed @ m[p + "attn_output.weight"].T
         h = rms_norm(x, m[p + "ffn_norm.weight"], 1e-5)
-        x = x + (silu(h @ m[p + "ffn_gate.weight"].T) * (h @ m[p + "ffn_up.weight"].T)) @ m[p + "ffn_down.weight"].T
+        x = (
+            x
+            + (silu(h @ m[p + "ffn_gate.weight"].T) * (h @ m[p + "ffn_up.weight"].T))
+            @ m[p + "ffn_down.weight"].T
+        )
     return rms_norm(x, m["output_norm.weight"], 1e-5) @ table.read().T
 
 

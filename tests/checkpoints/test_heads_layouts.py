@@ -87,7 +87,10 @@ CASES = {
     "qwen2, with biases": (
         GROUPED,
         separate(
-            GROUPED, P + "self_attn.q_proj.weight", P + "self_attn.k_proj.weight", P + "input_layernorm.weight"
+            GROUPED,
+            P + "self_attn.q_proj.weight",
+            P + "self_attn.k_proj.weight",
+            P + "input_layernorm.weight",
         ),
     ),
     "phi3": (GROUPED, fused(GROUPED, P + "self_attn.qkv_proj.weight", P + "input_layernorm.weight")),

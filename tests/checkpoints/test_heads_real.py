@@ -104,7 +104,9 @@ def test_smollm2_predicts_the_next_token():
 def test_whisper_predicts_the_next_token():
     path = model_path("whisper")
     vocabulary = json.loads((path / "tokenizer.json").read_text("utf-8"))
-    ids = vocabulary["model"]["vocab"] | {token["content"]: token["id"] for token in vocabulary["added_tokens"]}
+    ids = vocabulary["model"]["vocab"] | {
+        token["content"]: token["id"] for token in vocabulary["added_tokens"]
+    }
     text = "Ġand Ġthen ĠI Ġwant Ġto Ġshow Ġyou Ġsome Ġof Ġthe Ġthings Ġthat Ġwe Ġhave Ġbeen Ġworking Ġon"
     tokens = [ids[word] for word in ("<|startoftranscript|> <|notimestamps|> " + text).split()]
 

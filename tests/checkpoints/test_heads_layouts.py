@@ -118,6 +118,15 @@ CASES = {
             "vit.encoder.layer.{}.layernorm_before.weight",
         ),
     ),
+    "vit, transformers 5": (
+        WHOLE,
+        separate(
+            WHOLE,
+            "layers.{}.attention.q_proj.weight",
+            "layers.{}.attention.k_proj.weight",
+            "layers.{}.layernorm_before.weight",
+        ),
+    ),
     "timm": (WHOLE, fused(WHOLE, "blocks.{}.attn.qkv.weight", "blocks.{}.norm1.weight")),
     "whisper": (
         WHOLE,

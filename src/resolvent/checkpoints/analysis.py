@@ -126,19 +126,23 @@ def _svd(K: Array, Q: Array) -> tuple[Array, Array, Array]:
 
 def _chance(factors: list[tuple[Array, Array]]) -> float:
     """Root mean square alignment of K_a'Q_b over heads a, b of a layer that don't share their keys."""
+    keys = [hash(K.tobytes()) for K, _ in factors]
+    grams = [(K @ K.T, Q @ Q.T) for K, Q in factors]
     squares = [
-        _alignment(K, Q) ** 2 for K, _ in factors for K_own, Q in factors if not np.array_equal(K, K_own)
+        float(np.vdot(factors[a][0], factors[b][1])) ** 2 / (len(factors[a][0]) * energy)
+        for a in range(len(keys))
+        for b in range(len(keys))
+        if keys[a] != keys[b] and (energy := float(np.vdot(grams[a][0], grams[b][1]))) > 0
     ]
     return float(np.sqrt(np.mean(squares))) if squares else float("nan")
 
 
 def _norm(K: Array, Q: Array) -> float:
-    return float(np.sqrt(max(np.sum((K @ K.T) * (Q @ Q.T)), 0.0)))
+    return float(np.sqrt(max(float(np.vdot(K @ K.T, Q @ Q.T)), 0.0)))
 
 
-def _alignment(K: Array, Q: Array) -> float:
-    norm = _norm(K, Q)
-    return float(np.sum(K * Q) / (np.sqrt(len(K)) * norm)) if norm else float("nan")
+def _alignment(K: Array, Q: Array, norm: float) -> float:
+    return float(np.vdot(K, Q) / (np.sqrt(len(K)) * norm)) if norm else float("nan")
 
 
 def _summary(head: Head, K: Array, Q: Array, chance: float, gain: bool, fit_rank: int) -> HeadSummary:
@@ -153,8 +157,8 @@ def _summary(head: Head, K: Array, Q: Array, chance: float, gain: bool, fit_rank
     return HeadSummary(
         head.layer, head.head, head.kind, d_head, d, gain,
         norm=norm,
-        trace=float(np.sum(K * Q)),
-        alignment=_alignment(K, Q),
+        trace=float(np.vdot(K, Q)),
+        alignment=_alignment(K, Q, norm),
         chance=chance,
         stable_rank=float(stable_rank),
         energy=tuple(float(shares[2**i - 1]) for i in range(d_head.bit_length()) if 2**i <= len(shares)),
@@ -175,7 +179,7 @@ def _best_shift(K: Array, Q: Array, norm: float, values: Array, rank: int) -> tu
     range and from c = 0 are compared. At worst the misfit squared is then (2 rank)^2/(d stable rank) from
     the global optimum.
     """
-    d, trace = K.shape[1], float(np.sum(K * Q))
+    d, trace = K.shape[1], float(np.vdot(K, Q))
     if rank == 0:
         return trace / d, float(np.sqrt(max(1 - trace**2 / (d * norm**2), 0.0)))
     B, reach = _compression(K, Q), rank * float(values[0]) / d

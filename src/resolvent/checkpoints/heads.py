@@ -51,7 +51,8 @@ def find_stack(checkpoint: Checkpoint, layout: Layout | None = None, stack: str 
         for prefix, layers in row.stacks(names).items()
     ]
     if not found:
-        seen = ", ".join(quoted(name) for name in list(names)[:4])
+        telling = sorted(names, key=lambda name: "att" not in name.lower())[:4]
+        seen = ", ".join(quoted(name) for name in telling)
         raise ValueError(
             f"{checkpoint.source}: no known attention layout among its {len(names)} tensors ({seen}, ...); "
             "give one: read_heads(source, layout=Layout(name, query, key, ...)) with its tensors' names"

@@ -126,6 +126,12 @@ LAYOUTS: tuple[Layout, ...] = (
         "{p}encoder.layer.{i}.attention.attention.key.weight",
         gain="{p}encoder.layer.{i}.layernorm_before.weight",
     ),
+    Layout(  # the same in memory, as transformers 5 names it
+        "vit",
+        "{p}layers.{i}.attention.q_proj.weight",
+        "{p}layers.{i}.attention.k_proj.weight",
+        gain="{p}layers.{i}.layernorm_before.weight",
+    ),
     Layout(  # timm's vision transformers
         "timm", "{p}blocks.{i}.attn.qkv.weight", split="fused", gain="{p}blocks.{i}.norm1.weight"
     ),

@@ -85,6 +85,8 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
     """The reader for a file, by its first bytes."""
     with path.open("rb") as file:
         start = file.read(64)
+    if not start:
+        raise ValueError(f"{path.name} is empty")
     if start[:4] == b"GGUF":
         return read_gguf
     if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):

@@ -115,12 +115,17 @@ FILES = {
     "three bytes": ("m.gguf", b"GGU", "unknown format"),
     "noise": ("m.bin", bytes(range(100, 200)), "unknown format"),
     "hdf5": ("m.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "HDF5"),
-    "safetensors, cut in the header": ("m.safetensors", safetensors(entry([4, 4], 0, 64))[:40], "unknown"),
+    "safetensors, cut in the header": ("m.safetensors", safetensors(entry([4, 4], 0, 64))[:40], "truncated"),
     "safetensors, cut in the data": ("m.safetensors", safetensors(entry([4, 4], 0, 64))[:-1], "truncated"),
-    "safetensors, header longer than all": ("m", struct.pack("<Q", 2**63) + b"{}" + bytes(64), "unknown"),
+    "safetensors, header longer than all": ("m", struct.pack("<Q", 2**63) + b"{}" + bytes(64), "truncated"),
     "safetensors, no JSON": ("m", safetensors_bytes(b"{'a': 1}", bytes(64)), "not JSON"),
     "safetensors, deep JSON": ("m", safetensors_bytes(b'{"a":' + b"[" * 200000, bytes(64)), "not JSON"),
     "safetensors, a header of 11 MB": ("m", safetensors_bytes(b"{" + b" " * 11 * 2**20 + b"}"), "at most"),
+    "safetensors, 10 MB of empty objects": (
+        "m",
+        safetensors_bytes(b'{"a":[' + b"{}," * 3_400_000 + b"{}]}", bytes(64)),
+        "no valid shape",
+    ),
     "safetensors, shape and length differ": ("m", safetensors(entry([2**40, 2**20], 0, 64)), "can't take"),
     "safetensors, length overflows": ("m", safetensors(entry([4, 4], 0, 2**63)), "truncated"),
     "safetensors, negative offset": ("m", safetensors(entry([4, 4], -64, 0)), "no valid shape"),
@@ -255,7 +260,8 @@ def test_pickles_are_refused_whatever_they_are_called_and_never_run(tmp_path):
             (tmp_path / file).write_bytes(content)
             with pytest.raises(ValueError, match=r"is a pickle, .* convert it: safetensors.torch.save_file"):
                 read_heads(tmp_path / file)
-        (tmp_path / file).write_bytes(pickle.dumps(trap, protocol=0))  # plain text, without magic bytes
+        # the oldest protocol is plain text without magic bytes
+        (tmp_path / file).write_bytes(pickle.dumps(trap, protocol=0))
         with pytest.raises(ValueError, match="unknown format"):
             read_heads(tmp_path / file)
     assert not (tmp_path / "sprung").exists()
@@ -302,7 +308,7 @@ def sparse_model(path, layers, d_model, rows, dtype="F16"):
 
 
 def in_a_process(code, *arguments, memory):
-    """Runs code where it may allocate no more than `memory` bytes (mapped files don't count); returns its output."""
+    """Output of code that may allocate no more than `memory` bytes (mapped files don't count)."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))

@@ -98,6 +98,8 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
         raise ValueError(_pickled(path))
     if start[:1] == b"{":
         return read_index
+    if start[8:9] == b"{":
+        return read_safetensors  # which says that it is truncated
     if 1 <= int.from_bytes(start[:4], "little") <= 255 and re.match(rb"[\w ]+\0", start[6:]):
         return read_ctranslate2
     if start[:1] in (b"\x08", b"\x12", b"\x3a"):

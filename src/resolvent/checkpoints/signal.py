@@ -7,10 +7,12 @@ gives shares of the same law, also where tokens spread unevenly; so
 
     p = (1 + number of permutations with a share at least as large)/(1 + number of permutations).
 
-Every head and side is one more test. They share their permutations, so the largest share, in standard
-deviations of its own permutations, has a known law under the null: an adjusted p-value compares with that
-maximum, and the chance of any false alarm among all heads is at most the level (Westfall and Young,
-"Resampling-Based Multiple Testing", 1993, single-step maximum).
+Every head and side is one more test. They share their permutations, so the law of the largest score among
+them is known under the null, and an adjusted p-value compares with that maximum: the chance of any false
+alarm among all heads is at most the level (Westfall and Young, "Resampling-Based Multiple Testing", 1993,
+single-step maximum). A score must be alike for all heads for the maximum to be fair to each; it is
+log(share/(1 - share)), standardised over the head's own permutations: how much the tokens spread along a
+head's space only shifts it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from resolvent.checkpoints.analysis import singular_directions
 from resolvent.checkpoints.head import Head
 
 Array = NDArray[np.float64]
-BATCH = 64
+BATCH = 64  # permutations made at once
+CLOSEST = 1e-12  # of a share to 0 and 1, where its log odds end
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def signal_shares(
                 raise ValueError(f"tokens must have {head.d_model} rows for {head}, got {len(directions)}")
             left, _, right = singular_directions(head, min(count, head.d_head), gain=gain)
             shares = np.stack([np.sum((space.T @ directions) ** 2, axis=0) for space in (left, right)])
-            highest = np.maximum(highest, _standardised(shares).max(axis=0))
+            highest = np.maximum(highest, _scores(shares).max(axis=0))
             cases.append((head, shares))
     return tuple(_result(head, shares, highest, min(count, head.d_head)) for head, shares in cases)
 
@@ -128,20 +131,23 @@ def _directions(X: Array, y: Array, permutations: int, seed: int) -> Array:
     return normalised
 
 
-def _standardised(shares: NDArray[Any]) -> Array:
-    """Shares in standard deviations over the labels as given and permuted, which treats all of them alike."""
-    spread = shares.std(axis=1, keepdims=True)
-    centred: Array = shares - shares.mean(axis=1, keepdims=True)
-    scores: Array = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+def _scores(shares: NDArray[Any]) -> Array:
+    """Log odds in standard deviations over the labels as given and permuted, which treats all of them
+    alike."""
+    inside = np.clip(shares, CLOSEST, 1 - CLOSEST)
+    odds = np.log(inside / (1 - inside))
+    spread = odds.std(axis=1, keepdims=True)
+    centred: Array = odds - odds.mean(axis=1, keepdims=True)
+    scores: Array = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > CLOSEST)
     return scores
 
 
 def _result(head: Head, shares: Array, highest: Array, count: int) -> SignalShare:
-    scores = _standardised(shares)[:, :1]
+    scored = _scores(shares)[:, :1]
     # The labels as given are column 0 and count themselves: (1 + exceedances)/(1 + permutations).
     # Rounding must not break a tie in the signal's favour.
     p = np.mean(shares >= shares[:, :1] * (1 - 1e-12), axis=1)
-    adjusted = np.mean(highest[None, :] >= scores - 1e-9, axis=1)
+    adjusted = np.mean(highest[None, :] >= scored - 1e-9, axis=1)
     expected = shares[:, 1:].mean(axis=1)
     columns = zip(shares[:, 0], expected, p, adjusted, strict=True)
     (key, e_key, p_key, a_key), (query, e_query, p_query, a_query) = (

@@ -110,7 +110,7 @@ def test_only_the_product_of_the_factors_counts(seed, scale):
 
 
 def test_chance_is_that_of_independent_keys_and_queries():
-    # Independent Gaussian entries: E (tr M)^2 = d_head d, E |M|^2 = d_head d^2, so alignment^2 = 1/(d_head d).
+    # Independent Gaussian entries have E (tr M)^2 = d_head d and E |M|^2 = d_head d^2.
     d_head, d, count = 16, 200, 24
     heads = [random_head(d_head, d, seed, head=seed) for seed in range(count)]
     chance = next(iter(summarise_heads(heads))).chance

@@ -379,3 +379,43 @@ def test_hub_models_are_read_from_the_folder_that_was_fetched(monkeypatch, tmp_p
         read_heads("org/name")
     pytest.importorskip("safetensors.numpy").save_file(LLAMA, tmp_path / "model.safetensors")
     check("org/name", heads=H)
+
+
+def written(folder):
+    """One small file of each format."""
+    onnx, _ = pytest.importorskip("onnx"), pytest.importorskip("gguf")
+    pytest.importorskip("safetensors.numpy").save_file(LLAMA, folder / "m.safetensors")
+    write_gguf(folder / "m.gguf", gguf_tensors(), kind="Q8_0", heads=H, groups=G, vocabulary=5)
+    np.savez(folder / "m.npz", **LLAMA)
+    np.savez_compressed(folder / "compressed.npz", **LLAMA)
+    onnx_model([], [onnx.numpy_helper.from_array(W, name) for name, W in LLAMA.items()], folder / "m.onnx")
+    variables = {"decoder/layer_0/self_attention/linear_0/weight": np.concatenate([Q, K, K])}
+    heads = {"decoder/num_heads": np.int16(H), "decoder/num_heads_kv": np.int16(G)}
+    (folder / "model.bin").write_bytes(ctranslate2_bytes(variables | heads))
+    return sorted(folder.iterdir())
+
+
+def test_damage_anywhere_gives_heads_or_one_line(tmp_path):
+    rng = np.random.default_rng(0)
+    for path in written(tmp_path):
+        whole, damaged = path.read_bytes(), tmp_path / "damaged"
+        for _ in range(150):
+            content = bytearray(whole)
+            for _ in range(rng.integers(1, 4)):
+                at = (
+                    int(rng.integers(min(len(content), 800)))
+                    if rng.random() < 0.7
+                    else -int(rng.integers(1, 300))
+                )
+                content[at : at + int(rng.integers(1, 9))] = rng.bytes(int(rng.integers(0, 9)))
+            damaged.write_bytes(content)
+            said = outcome(damaged)
+            assert isinstance(said, int) or (len(said.splitlines()) == 1 and said.isprintable())
+
+
+def outcome(path):
+    """The number of heads, or what was wrong with the file; anything but a ValueError passes on."""
+    try:
+        return len(list(read_heads(path, heads=H)))
+    except ValueError as error:
+        return str(error)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from resolvent.checkpoints.head import Head
 
 Array = NDArray[np.float64]
-POLISH = 50
+MOST_TURNS = 200
 
 
 @dataclass(frozen=True)
@@ -172,20 +172,19 @@ def _summary(head: Head, K: Array, Q: Array, chance: float, gain: bool, fit_rank
 
 
 def _best_shift(K: Array, Q: Array, norm: float, values: Array, rank: int) -> tuple[float, float]:
-    """c and relative misfit of the best c I + L, L of the given rank.
+    """c and relative misfit of the best c I + L, L of the given rank; NaN should the descent not settle.
 
-    For fixed c the best L is the leading part of M - c I, for fixed L the best c is tr(M - L)/d: alternating
-    descends. A stationary c obeys |c - tr M/d| <= rank |M - c I|_2/d, and descents from both ends of that
-    range and from c = 0 are compared. At worst the misfit squared is then (2 rank)^2/(d stable rank) from
-    the global optimum.
+    For fixed c the best L is the leading part of M - c I, for fixed L the best c is tr(M - L)/d: taking turns
+    descends, to a minimum that may be local. As |tr L| <= rank |M|_2 up to terms in c, the best c is about
+    that over d from tr M/d; the descents from both ends of this range and from c = 0 are compared.
     """
     d, trace = K.shape[1], float(np.vdot(K, Q))
     if rank == 0:
         return trace / d, float(np.sqrt(max(1 - trace**2 / (d * norm**2), 0.0)))
     B, reach = _compression(K, Q), rank * float(values[0]) / d
-    fits = [_descend(B, d, trace, norm, rank, start) for start in (0.0, trace / d - reach, trace / d + reach)]
-    misfit, shift = min(fits)
-    return shift, float(np.sqrt(max(misfit, 0.0))) / norm
+    starts = (0.0, trace / d - reach, trace / d + reach)
+    misfit, shift = min(_descend(B, d, trace, norm, rank, start) for start in starts)
+    return shift, float(np.sqrt(max(misfit, 0.0))) / norm if np.isfinite(misfit) else float("nan")
 
 
 def _compression(K: Array, Q: Array) -> Array:
@@ -196,26 +195,24 @@ def _compression(K: Array, Q: Array) -> Array:
 
 
 def _descend(B: Array, d: int, trace: float, norm: float, rank: int, c: float) -> tuple[float, float]:
-    """Alternating minimisation from c: (|M - c I - L|_F^2, c)."""
-    for _ in range(POLISH):
-        energy, removed = _leading(B, d, rank, c)
+    """Taking turns from c: (|M - c I - L|_F^2, c), infinite where it doesn't settle."""
+    for _ in range(MOST_TURNS):
+        energy, removed = _leading(B, rank, c)
         better = (trace - removed) / d
         if abs(better - c) <= 1e-12 * norm:
-            break
+            return norm**2 - 2 * c * trace + d * c**2 - energy, c
         c = better
-    energy, _ = _leading(B, d, rank, c)
-    return norm**2 - 2 * c * trace + d * c**2 - energy, c
+    return float("inf"), float("nan")
 
 
-def _leading(B: Array, d: int, rank: int, c: float) -> tuple[float, float]:
-    """Energy and trace of the leading `rank` part L of M - c I, which is -c on the d - len(B) other
-    dimensions."""
+def _leading(B: Array, rank: int, c: float) -> tuple[float, float]:
+    """Energy and trace of the leading `rank` part of M - c I.
+
+    Outside the span of M it is -c in every direction, at the best c too little to lead: |c| is then at most
+    about d_head/d times the first singular value left over.
+    """
     from scipy.linalg import eigh
 
     A = B - c * np.eye(len(B))
-    inside, outside = min(rank, len(B)), min(rank, d - len(B))
-    energies, V = eigh(A.T @ A, subset_by_index=(len(B) - inside, len(B) - 1))
-    energies = np.concatenate([energies, np.full(outside, c**2)])
-    traces = np.concatenate([np.sum(V * (A @ V), axis=0), np.full(outside, -c)])
-    top = np.argsort(energies)[len(energies) - rank :] if rank < len(energies) else slice(None)
-    return float(np.sum(energies[top])), float(np.sum(traces[top]))
+    energies, V = eigh(A.T @ A, subset_by_index=(max(len(B) - rank, 0), len(B) - 1))
+    return float(np.sum(energies)), float(np.vdot(V, A @ V))

@@ -164,7 +164,10 @@ def _dequantise(rows: NDArray[Any], dtype: str) -> NDArray[Any]:
         raise ValueError(
             f"{dtype} weights need the gguf package: pip install 'resolvent[checkpoints]'"
         ) from None
-    return dequantize(rows, GGMLQuantizationType[dtype])
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # a damaged scale; the analysis refuses what isn't finite
+        return dequantize(rows, GGMLQuantizationType[dtype])
 
 
 def _in_halves(tensor: Tensor, name: str, config: dict[str, Any]) -> Tensor:

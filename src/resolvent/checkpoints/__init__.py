@@ -6,9 +6,11 @@ from resolvent.checkpoints.head import Head
 from resolvent.checkpoints.layouts import LAYOUTS, Layout
 from resolvent.checkpoints.reading import open_checkpoint, read_heads
 from resolvent.checkpoints.signal import SignalShare, signal_shares
+from resolvent.checkpoints.tensors import Checkpoint
 
 __all__ = [
     "LAYOUTS",
+    "Checkpoint",
     "Head",
     "HeadSummary",
     "Layout",

@@ -147,9 +147,9 @@ def _count(checkpoint: Checkpoint, layer: int, *names: str) -> int | None:
     return None
 
 
-def _starts(split: str, sizes: Sizes, head: int) -> tuple[int, int]:
+def _starts(split: str, sizes: Sizes, head: int, group: int) -> tuple[int, int]:
     """The first rows of the head's query and key (the table in `layouts`)."""
-    d, group = sizes.d_head, head // (sizes.heads // sizes.groups)
+    d = sizes.d_head
     if split == "separate":
         return head * d, group * d
     if split == "fused":
@@ -158,31 +158,29 @@ def _starts(split: str, sizes: Sizes, head: int) -> tuple[int, int]:
 
 
 def _head(checkpoint: Checkpoint, stack: Stack, layer: int, head: int, sizes: Sizes) -> Head:
-    layout, config = stack.layout, checkpoint.config
-    names, starts = _names(stack, layer), _starts(layout.split, sizes, head)
-    (W_Q, b_Q), (W_K, b_K) = (
-        _rows(checkpoint, name, start, sizes.d_head, layout.axis)
-        for name, start in zip(names, starts, strict=True)
-    )
-    kind = config.get("model_type")
-    kind = kind if isinstance(kind, str) and kind else layout.name
-    notes = [ROTARY] if config.get("rotary", layout.rotary) else []
-    scales = [
-        _gain(checkpoint, template and template.format(p=stack.prefix, i=layer), kind, layout)
-        for template in (layout.query_norm, layout.key_norm)
-    ]
-    if any(scale is not None for scale in scales):
-        notes.append(NORMED)
-    W_Q, b_Q = _scaled(W_Q, b_Q, scales[0], starts[0])
-    W_K, b_K = _scaled(W_K, b_K, scales[1], starts[1])
-    gain = (
-        None
-        if kind in NORMS_FOLLOW
-        else _gain(checkpoint, layout.gain_name(stack.prefix, layer), kind, layout)
-    )
-    return Head(
-        layer, head, W_Q, W_K, b_Q, b_K, kind, gain, f"{checkpoint.source}: {quoted(names[0])}", tuple(notes)
-    )
+    layout, names, kind = stack.layout, _names(stack, layer), _kind(checkpoint, stack)
+    group = head // (sizes.heads // sizes.groups)
+    starts = _starts(layout.split, sizes, head, group)
+    sides, normed = [], False
+    for i, template in enumerate((layout.query_norm, layout.key_norm)):
+        weight, bias = _rows(checkpoint, names[i], starts[i], sizes.d_head, layout.axis)
+        scale = _gain(checkpoint, template and template.format(p=stack.prefix, i=layer), kind, layout)
+        if scale is not None:
+            normed = True
+            weight, bias = _scaled(weight, bias, scale, (head, group)[i], names[i])
+        sides.append((weight, bias))
+    (W_Q, b_Q), (W_K, b_K) = sides
+    gain = None
+    if kind not in NORMS_FOLLOW:
+        gain = _gain(checkpoint, layout.gain_name(stack.prefix, layer), kind, layout)
+    notes = (ROTARY,) * bool(checkpoint.config.get("rotary", layout.rotary)) + (NORMED,) * normed
+    source = f"{checkpoint.source}: {quoted(names[0])}"
+    return Head(layer, head, W_Q, W_K, b_Q, b_K, kind, gain, source, notes)
+
+
+def _kind(checkpoint: Checkpoint, stack: Stack) -> str:
+    kind = checkpoint.config.get("model_type")
+    return kind if isinstance(kind, str) and kind else stack.layout.name
 
 
 def _rows(
@@ -191,14 +189,12 @@ def _rows(
     """A head's d_head x d_model block of a weight, and its part of the bias of the same name."""
     part = slice(start, start + d_head)
     tensor = _matrix(checkpoint, name)
-    block = tensor[part, :] if axis == 0 else tensor[:, part].T
+    block = np.ascontiguousarray(tensor[part, :] if axis == 0 else tensor[:, part].T)
     if name.endswith("weight"):
         bias = checkpoint.tensors.get(name.removesuffix("weight") + "bias")
     else:
         bias = checkpoint.tensors.get(name.replace("attn.W_", "attn.b_"))
-    if bias is None or len(bias.shape) != 1:
-        return np.ascontiguousarray(block), None
-    return np.ascontiguousarray(block), bias[(part,)]
+    return block, None if bias is None or len(bias.shape) != 1 else bias[(part,)]
 
 
 def _gain(checkpoint: Checkpoint, name: str | None, kind: str, layout: Layout) -> Array | None:
@@ -208,10 +204,13 @@ def _gain(checkpoint: Checkpoint, name: str | None, kind: str, layout: Layout) -
     return tensor.read() + 1 if layout.offset_gain and kind in OFFSET_GAINS else tensor.read()
 
 
-def _scaled(weight: Array, bias: Array | None, scale: Array | None, start: int) -> tuple[Array, Array | None]:
-    """Weight and bias with the gain of a norm on keys or queries, one for every head or one for all rows."""
-    if scale is None:
-        return weight, bias
-    if len(scale) != len(weight):
-        scale = scale[start : start + len(weight)]
+def _scaled(
+    weight: Array, bias: Array | None, scale: Array, place: int, name: str
+) -> tuple[Array, Array | None]:
+    """Weight and bias with the gain of a norm on queries or keys: one for all heads, or one for each."""
+    d_head = len(weight)
+    if len(scale) != d_head:
+        scale = scale[place * d_head : (place + 1) * d_head]
+    if len(scale) != d_head:
+        raise ValueError(f"{quoted(name)}: the gain of its norm has too few entries for heads of {d_head}")
     return weight * scale[:, None], None if bias is None else bias * scale

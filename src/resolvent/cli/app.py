@@ -30,6 +30,7 @@ app = App(
     "nonlinear attention features and of linear regression.",
     version_flags=["--version"],
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,
 )
 for _name, (_target, _help) in COMMANDS.items():
     app.command(_target, name=_name, help=_help)

@@ -36,7 +36,7 @@ def usage_line(error: CycloptsError) -> str:
             flag = error.token.keyword or error.argument.name
             return f"{flag} must be {_kind(error.target_type)}, got {error.token.value!r}"
         case UnusedCliTokensError():
-            unused = ' '.join(error.unused_tokens or [])
+            unused = " ".join(error.unused_tokens or [])
             return f"{unused!r} is not used: values go after a flag. See resolvent --help."
         case MissingArgumentError() if error.argument is not None:
             return f"{error.argument.name} needs a value"

@@ -33,8 +33,8 @@ class Comparison:
 
     @property
     def reason(self) -> str:
-        """A sentence on why the loser loses."""
-        return reason(self.prediction.setting, "test", self.winner["test"])
+        """Why the loser loses, in words."""
+        return reason(self.prediction.setting, self.winner)
 
     @property
     def cautions(self) -> list[str]:

@@ -81,8 +81,8 @@ class TokenComparison:
 
     @property
     def reason(self) -> str:
-        """A sentence on why the loser of the training error loses."""
-        return reason(self.at_all.setting, "train", self.winner["train"])
+        """Why the loser loses, in words."""
+        return reason(self.at_all.setting, self.winner)
 
     @property
     def assumptions(self) -> list[str]:

@@ -25,9 +25,11 @@ def ahead(difference: Average) -> Winner:
     return "attention" if mean < 0.0 else "linear"
 
 
-def reason(setting: Setting, error: str, winner: Winner) -> str:
-    """One sentence on why the loser of an error loses, from the quantities that the theory says matter."""
-    return f"On the {ERRORS[error]} error {_reason(setting, winner)}"
+def reason(setting: Setting, winner: dict[str, Winner]) -> str:
+    """Why the loser loses, by the quantities that the theory says matter: one sentence for each loser."""
+    if winner["train"] == winner["test"]:
+        return f"On both errors {_reason(setting, winner['test'])}"
+    return " ".join(f"On the {name} error {_reason(setting, winner[e])}" for e, name in ERRORS.items())
 
 
 def _reason(setting: Setting, winner: Winner) -> str:
@@ -35,13 +37,14 @@ def _reason(setting: Setting, winner: Winner) -> str:
     noise = 100.0 * a.sigma2 / a.nu if a.nu > 0.0 else 0.0
     snr, gram = float(np.max(setting.tokens.snr)), setting.gram.reshape(-1, 3, 3)[0]
     overlap = float(gram[0, 1] * gram[0, 2]) / snr if snr > 0.0 else 0.0  # (mu'w_K)(mu'w_Q)/|mu|^2
+    aligned = a.a1 != 0.0 and overlap > WEAK
     name = setting.f.name
     if winner == "tie":
         return "neither method is ahead by more than two standard errors."
     if a.a1 == 0.0 and winner == "linear":
         return f"attention loses: {name} has no linear component (a1 = 0), so no signal passes through it."
     if winner == "linear":
-        if overlap * np.sign(a.a1) > WEAK:
+        if aligned:
             return (
                 f"attention loses although its weights point at the signal: the noise that {name} adds "
                 f"({noise:.1f} % of its power) and that attention makes outweigh what alignment brings."
@@ -50,7 +53,7 @@ def _reason(setting: Setting, winner: Winner) -> str:
             "attention loses: its weights do not point at the signal, so it mixes tokens without telling the "
             f"classes apart, and {noise:.1f} % of the power of {name} is noise."
         )
-    if overlap * np.sign(a.a1) > WEAK:
+    if aligned:
         return "linear regression loses: aligned weights amplify the signal before the probe sees it."
     return "linear regression loses: at this ridge attention's features fit these labels better."
 

@@ -83,7 +83,7 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
         gram=setting.gram,
         shift=kept,
         skip=setting.skip,
-        mean_spike=a.a0 * np.sqrt(LARGE if p is None else p),
+        mean_spike=a.a0 * np.sqrt(float(LARGE if p is None else p)),
         a2=a.a2,
         label_mean=tokens.label_mean,
         target_overlap=tokens.target_overlap,
@@ -91,7 +91,8 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     if not np.any(attention.converged):
         worst = np.max(attention.residual)
         raise ConvergenceError(
-            f"the fixed point did not converge (residual {worst:.1e}): {setting.as_dict()}"
+            f"the fixed point did not converge (residual {worst:.1e}) at "
+            + ", ".join(f"{name} {value}" for name, value in setting.as_dict().items())
         )
     linear = linear_errors(
         ratio=tokens.ratio, ridge=setting.ridge, snr=tokens.snr, target_overlap=tokens.target_overlap

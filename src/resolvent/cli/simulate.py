@@ -11,8 +11,4 @@ _DEFAULT, _SIZE = SettingFlags(), SizeFlags()
 
 def simulate(*, flags: SettingFlags = _DEFAULT, size: SizeFlags = _SIZE, json: Json = False) -> None:
     """Measure the training and test error of attention and of linear regression by exact simulation."""
-    setting = flags.setting()
-    show(
-        simulate_setting(setting, n=size.n, draws=size.draws, seed=size.seed, progress=progress_wanted(json)),
-        json,
-    )
+    show(simulate_setting(flags.setting(), **size.given(), progress=progress_wanted(json)), json)

@@ -35,10 +35,11 @@ class Range(NamedTuple):
 POSITIVE = Range(0.0, np.inf, low_included=False)
 NON_NEGATIVE = Range(0.0, np.inf)
 COSINE = Range(-1.0, 1.0)
+LARGEST = 1e15  # beyond it double precision loses the noise, whose size is one
 
 
 def number(name: str, value: ArrayLike, allowed: Range | None = None) -> Array | float:
-    """value as a float or float64 array, finite and in range; ValueError or TypeError otherwise."""
+    """value as a float or float64 array, finite, at most LARGEST, in range; else ValueError or TypeError."""
     raw = np.asarray(value)
     if raw.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be a real number, got {value!r}")
@@ -46,9 +47,20 @@ def number(name: str, value: ArrayLike, allowed: Range | None = None) -> Array |
     good = np.isfinite(array)
     if not good.all():
         raise ValueError(f"{name} must be finite, got {array[~good].flat[0]:g}")
+    if (large := np.abs(array) > LARGEST).any():
+        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {array[large].flat[0]:g}")
     if allowed is not None and not (inside := allowed.holds(array)).all():
         raise ValueError(f"{name} must be {allowed}, got {array[~inside].flat[0]:g}")
     return array if array.ndim else float(array)
+
+
+def integer(name: str, value: object, low: int) -> int:
+    """value as an int, at least low; TypeError or ValueError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}")
+    return int(value)
 
 
 def flag(name: str, value: object) -> bool:

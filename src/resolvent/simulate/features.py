@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 BLOCK = 256  # columns of K held at a time
+LARGEST = 1e100  # what f may reach
 SUM_LENGTH = 2048  # rows summed in single precision before they are added in double
 
 
@@ -98,6 +99,8 @@ class _Reader:
         moved /= np.sqrt(self.p)
         scores = self.tokens.T @ moved.astype(self.tokens.dtype, copy=False)
         scores = self.attention.f(scores, out=scores)
+        if not (top := max(scores.max(), -scores.min())) < LARGEST:
+            raise OverflowError(f"f reaches {top:.1e} on these scores, too large to be squared and summed")
         if diagonal is not None and not self.attention.keep_diagonal:
             own = np.arange(queries.shape[1])
             scores[diagonal + own, own] = 0.0

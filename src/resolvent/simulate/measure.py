@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from resolvent.setting import Setting
+from resolvent.setting.ranges import integer
 from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
@@ -144,9 +145,9 @@ def simulate(
     (32, (3, 2, 2))
     """
     n, draws, seed = (
-        _integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
+        integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
     )
-    count = min(n, MOST_FRESH) if fresh is None else _integer("fresh", fresh, 0)
+    count = min(n, MOST_FRESH) if fresh is None else integer("fresh", fresh, 0)
     ridge = np.asarray(setting.ridge, dtype=float)
     if setting.shape != ridge.shape or ridge.ndim > 1:
         raise ValueError("simulate takes one setting, in which only ridge may be an array of one dimension")
@@ -197,14 +198,6 @@ def _draw(
     if fresh:
         out[1, 1] = np.mean((probe.weights(ridge) @ new.tokens - new.targets) ** 2, axis=1)
     return out
-
-
-def _integer(name: str, value: object, low: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < low:
-        raise ValueError(f"{name} must be at least {low}, got {value}")
-    return int(value)
 
 
 def _cell(average: Average) -> str:

@@ -117,8 +117,9 @@ def attention_errors(
 
     Raises
     ------
-    ValueError
-        For an argument that is not finite, out of range or of the wrong shape, in one line naming it.
+    ValueError, TypeError
+        For an argument that is not finite, out of range, of the wrong shape or not a real number, in one
+        line naming it.
 
     Source: Theorem 1 of arXiv 2506.18656 for the training error with balanced labels and centred f; theory
     page, sections 4 to 7, for the rest.

@@ -6,9 +6,8 @@ depend on how many draws run at once. A single draw uses the cores for its colum
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 import numpy as np
@@ -33,36 +32,27 @@ def stream(seed: int, index: int) -> np.random.Generator:
 
 
 def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -> Array:
-    """task(rng, pool) for every draw, stacked in order."""
-    done: dict[int, Array] = {}
-    stop = threading.Event()
-
-    def one(index: int, pool: Executor | None) -> Array | None:
-        return None if stop.is_set() else task(stream(seed, index), pool)
-
+    """task(rng, pool) for every draw, stacked in order; Interrupted keeps those that were finished."""
+    futures: list[Future[Array]] = []
     with ThreadPoolExecutor(workers) as pool, _bar(draws, progress) as advance:
         try:
             if draws == 1:
-                done[0] = task(stream(seed, 0), pool)
+                return task(stream(seed, 0), pool)[None]
+            futures += [pool.submit(task, stream(seed, index), None) for index in range(draws)]
+            for future in as_completed(futures):
+                future.result()
                 advance()
-            else:
-                futures = {pool.submit(one, index, None): index for index in range(draws)}
-                for future in as_completed(futures):
-                    result = future.result()
-                    assert result is not None
-                    done[futures[future]] = result
-                    advance()
         except BaseException as error:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits for the draws that are running
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_stack(done), draws) from None
+                raise Interrupted(_finished(futures), draws) from None
             raise
-    return _stack(done)
+    return _finished(futures)
 
 
-def _stack(done: dict[int, Array]) -> Array:
-    return np.array([done[index] for index in sorted(done)])
+def _finished(futures: list[Future[Array]]) -> Array:
+    done = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+    return np.array([f.result() for f in done])
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""Entry-wise nonlinearities of inner products, replaced by a linear part and independent noise.
+
+For scores S = s A^T B of variance tau^2 per entry, with a_k = E[f(tau x) h_k(x)] and f centred, in operator norm
+
+    f(S) = (a_1/tau)(S - diagonal) + noise,      variance of the noise: sum_{k >= 2} a_k^2
+
+(theory page, sections 3 and 8). A = B makes a symmetric kernel: its diagonal is set to zero and the noise is a Wigner
+matrix. Independent A and B (random features) make a matrix with iid noise and no diagonal to speak of. Two functions of
+the same scores have noise of covariance sum_{k >= 2} a_k a_k' per entry (section 8c). The directions of a_2, which
+are orthogonal to balanced labels, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from resolvent.engine.expression import Entrywise, Expression, Identity, Outer, Product, Random, Sum
+from resolvent.engine.scalar import Scalar, number
+
+REACH, PIECES = 12.0, 96
+"""The Gaussian average runs over [-12, 12] in 96 pieces of 20 Gauss-Legendre nodes: kinks at multiples of 1/4 are exact."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an entry-wise noise comes from: the random part of its scores, their scale, and f."""
+
+    scores: str
+    scale: float
+    function: Callable[[Any], Any]
+
+
+def gaussian_mean(function: Callable[[Any], Any]) -> float:
+    """E f(x), x standard normal; ValueError if it is not finite."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    edges = np.linspace(-REACH, REACH, PIECES + 1)
+    half = REACH / PIECES
+    x = (edges[:-1, None] + half * (nodes + 1)).ravel()
+    density = np.tile(half * weights, PIECES) * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    total = float(np.sum(density * np.asarray(function(x), dtype=float)))
+    if not np.isfinite(total):
+        raise ValueError(f"{function} has no finite Gaussian mean")
+    return total
+
+
+def entrywise(function: Callable[[Any], Any], scores: Expression) -> Expression:
+    """Return f applied to the entries of scores `s A.T @ B`, A and B Gaussian plus low rank, the same or independent.
+
+    `scores` may carry weights, A.T @ M @ B with M the identity plus low rank. Its entries must have a variance that is a
+    number: X.T @ X / sqrt(p). A symmetric kernel gets a zero diagonal, also in simulations. In products with dimensions,
+    f(scores) counts as a matrix of entries of order one: K = entrywise(np.tanh, X.T @ X / sqrt(p)) / sqrt(p).
+
+    Raises ValueError if the scores have another form, or if f is not centred under the Gaussian law of the scores.
+    """
+    first, second, factor = _inner_product(scores)
+    square = factor * factor * first.variance * second.variance * first.cols
+    variance = square.constant
+    if variance is None or variance <= 0:
+        raise ValueError(f"scores must have entries whose variance is a number, got {square}")
+    tau = float(np.sqrt(variance))
+    name = getattr(function, "__name__", "f")
+    mean = gaussian_mean(lambda x: function(tau * x))
+    slope = gaussian_mean(lambda x: x * function(tau * x))
+    power = gaussian_mean(lambda x: np.asarray(function(tau * x)) ** 2)
+    if abs(mean) > 1e-8 * np.sqrt(power):
+        raise ValueError(f"{name} must be centred under the law of the scores, got mean {mean:.6g}: subtract it")
+    symmetric = first.T == second
+    source = Source(f"{first} {second}", tau, function)
+    rest = max(power - slope**2, 0.0)
+    label = f"noise[{name}({source.scores})]"
+    noise = Random(label, scores.rows, scores.cols, number(rest), float(symmetric), source=source)
+    shift = factor * first.variance * first.cols if symmetric else number(0.0)
+    return Entrywise(function, scores, slope / tau, shift, noise)
+
+
+def covariance(first: Source | None, second: Source | None) -> Scalar:
+    """Covariance per entry of the noises of two functions of the same scores; zero between other matrices."""
+    if first is None or second is None or (first.scores, first.scale) != (second.scores, second.scale):
+        return number(0.0)
+    f, g, tau = first.function, second.function, first.scale
+    joint = gaussian_mean(lambda x: np.asarray(f(tau * x)) * np.asarray(g(tau * x)))
+    slopes = gaussian_mean(lambda x: x * f(tau * x)) * gaussian_mean(lambda x: x * g(tau * x))
+    return number(joint - slopes)
+
+
+def _inner_product(scores: Expression) -> tuple[Random, Random, Scalar]:
+    """The two random matrices and the scalar of scores s X Y, low-rank parts dropped."""
+    ((term, factor),) = scores.terms if isinstance(scores, Sum) and len(scores.terms) == 1 else ((scores, number(1.0)),)
+    found = [_bulk(part) for part in term.factors] if isinstance(term, Product) else []
+    kept = [(leaf, value) for leaf, value in found if not isinstance(leaf, Identity)]
+    for _, value in found:
+        factor = factor * value
+    if len(kept) == 2:
+        (first, _), (second, _) = kept
+        if isinstance(first, Random) and isinstance(second, Random):
+            same = first.name == second.name
+            if not (first.correlation or second.correlation) and (not same or first.T == second):
+                return first, second, factor
+    raise ValueError(f"entrywise needs scores s A.T @ B of Gaussian matrices plus low rank, got {scores}")
+
+
+def _bulk(factor: Expression) -> tuple[Expression, Scalar]:
+    terms = factor.terms if isinstance(factor, Sum) else ((factor, number(1.0)),)
+    full = [(leaf, value) for leaf, value in terms if not isinstance(leaf, Outer)]
+    if len(full) != 1:
+        raise ValueError(f"each factor of entry-wise scores must be one matrix plus low rank, got {factor}")
+    return full[0]

@@ -1,0 +1,315 @@
+"""From an expression to its deterministic equivalent: traces, quadratic forms, derivatives, two-point functions.
+
+Sizes are in units of the expression's own dimension (its rows), n say: tr Q/n, and u'Qv with |y|^2 = n counted as 1.
+Low-rank parts sum_k c_k u_k v_k^T at blocks of the pencil leave the traces T alone and enter quadratic forms through
+
+    F = B (1 + C B)^-1,      B[(i, u), (j, v)] = T_ij u'v,      dF = (1 + B C)^-1 dB (1 + C B)^-1 - F dC F
+
+(theory page, sections 5 and 9). Every number carries the residual and the certificate of the fixed point behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from resolvent.engine.expression import Entrywise, Expression, Product, Random, Sum, Vector
+from resolvent.engine.pencil import Assembly, Pencil, pencil
+from resolvent.engine.result import ConvergenceError, Measurement, Spectrum, Value
+from resolvent.engine.scalar import Dim, Scalar, number, scalar
+from resolvent.equivalents.pencil import Array, Dyson, Fixed, derivative, solve, two_point
+
+Labels = list[tuple[int, Vector]]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Solved parameter points: their common shape, flat values, equation and solution."""
+
+    shape: tuple[int, ...]
+    values: dict[str, Array]
+    dyson: Dyson
+    fixed: Fixed
+
+    def report(self, flat: Array) -> Value:
+        """Give numbers (one per point) their shape and certificate."""
+        fixed = self.fixed
+        flat = np.where(fixed.converged, flat, np.nan)
+        parts = (flat, fixed.residual, fixed.iterations, fixed.converged)
+        return Value(*(part.reshape(self.shape)[()] for part in parts))
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """Deterministic equivalent of `expression`; made by `equivalent`. `sizes`: dimensions in units of the first."""
+
+    expression: Expression
+    sizes: Mapping[Dim, Scalar] = field(hash=False)
+
+    @cached_property
+    def pencil(self) -> Pencil:
+        """The self-adjoint linear pencil behind it; print it, or its `latex`."""
+        return pencil(self.expression)
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The pencil, ready for numbers."""
+        return Assembly(self.pencil, self.sizes)
+
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """Names that need a value."""
+        return frozenset[str]().union(*(s.symbols for s in _scalars(self.expression)), *(s.symbols for s in self.sizes.values()))
+
+    @cached_property
+    def _denominators(self) -> frozenset[Scalar]:
+        return frozenset[Scalar]().union(*(s.substitute(self.sizes).denominators for s in _scalars(self.expression)))
+
+    def points(self, values: Mapping[str, object]) -> Points:
+        """Solve at the given values of the symbols, numbers or arrays that broadcast."""
+        missing, extra = self.symbols - set(values), set(values) - self.symbols
+        if missing or extra:
+            given = ", ".join(sorted(values)) or "none"
+            raise ValueError(f"values are needed for {', '.join(sorted(self.symbols)) or 'no symbol'}, got {given}")
+        arrays = {name: _numeric(name, value) for name, value in values.items()}
+        shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        flat = {name: np.broadcast_to(array, shape).ravel() if array.ndim else array for name, array in arrays.items()}
+        for denominator in self._denominators:
+            if not np.all(denominator(flat)):
+                raise ValueError(f"{denominator} must not be zero: the expression divides by it")
+        count = int(np.prod(shape))
+        dyson = self.assembly.dyson(flat, count)
+        return Points(shape, flat, dyson, _solve(dyson))
+
+    def block(self, i: int, j: int, **values: object) -> Value:
+        """Limit of the normalised trace of block (i, j) of the pencil's inverse; zero between different dimensions."""
+        size = len(self.pencil)
+        if not (0 <= i < size and 0 <= j < size):
+            raise ValueError(f"blocks are numbered 0 to {size - 1}, got ({i}, {j})")
+        points = self.points(values)
+        same = self.pencil.dims[i] == self.pencil.dims[j]
+        return points.report(points.fixed.traces[:, i, j] * same)
+
+    def trace(self, **values: object) -> Value:
+        """Limit of tr Q/n, n the dimension of the (square) expression."""
+        _require_square(self.expression)
+        return self.block(*self.pencil.read, **values)
+
+    def quadratic(self, left: Vector, right: Vector, **values: object) -> Value:
+        """Limit of u'Qv, low-rank parts included, in units of n: with |y|^2 = n this is y'Qy/n."""
+        points = self.points(values)
+        form, *_ = self._form(points, self._labels(left, right))
+        return points.report(form[:, 0, 1])
+
+    def derivative(self, symbol: str, *vectors: Vector, **values: object) -> Value:
+        """Exact derivative in a symbol of the trace, or of the quadratic form if two vectors are given."""
+        if symbol not in self.symbols:
+            raise ValueError(f"the derivative must be in one of {', '.join(sorted(self.symbols))}, got {symbol}")
+        if len(vectors) not in (0, 2):
+            raise ValueError(f"a derivative takes no vector or two, got {len(vectors)}")
+        points = self.points(values)
+        constant, eta, outer = self.assembly.slope(symbol, points.values, len(points.fixed.residual))
+        moved = derivative(points.dyson, points.fixed, constant, eta)
+        if not vectors:
+            _require_square(self.expression)
+            return points.report(moved[:, self.pencil.read[0], self.pencil.read[1]])
+        return points.report(self._form_slope(points, moved, outer, symbol, self._labels(*vectors)))
+
+    def two_point(self, first: Mapping[str, object], second: Mapping[str, object]) -> Value:
+        """Limit of tr Q(first) Q(second)/n for the same random matrices at two values of the symbols.
+
+        The two may differ in symbols that multiply deterministic parts only; otherwise write the product as one
+        expression. For first = second = gamma of inv(gamma I + ...) this is minus the derivative.
+        """
+        if self.pencil.read != (0, 0) or not _is_inverse(self.expression):
+            raise ValueError("two_point needs a symmetric inverse; write any other product as one expression")
+        one, two = self.points(first), self.points(second)
+        if one.shape != two.shape or not np.allclose(one.dyson.eta, two.dyson.eta, rtol=1e-14, atol=0):
+            raise ValueError("two_point needs equal shapes and the same random part at both points")
+        inserted = np.zeros((len(self.pencil), len(self.pencil)))
+        inserted[0, 0] = 1.0
+        both = Points(
+            one.shape,
+            one.values,
+            one.dyson,
+            Fixed(
+                one.fixed.traces,
+                one.fixed.unknowns,
+                np.maximum(one.fixed.residual, two.fixed.residual),
+                one.fixed.iterations + two.fixed.iterations,
+                one.fixed.converged & two.fixed.converged,
+            ),
+        )
+        return both.report(two_point(one.dyson, one.fixed, two.dyson, two.fixed, inserted)[:, 0, 0])
+
+    def density(self, grid: object, **values: object) -> Value:
+        """Density of the spectrum on a grid (atoms left out), of a symmetric expression.
+
+        For Q = inv(gamma I + B) without a value for the bare symbol gamma it is the spectrum of B, otherwise that of
+        the expression itself.
+        """
+        from resolvent.engine import spectrum
+
+        return spectrum.density(self, grid, values)
+
+    def spectrum(self, **values: object) -> Spectrum:
+        """Edges of the bulks and atoms of the law whose `density` this is."""
+        from resolvent.engine import spectrum
+
+        return spectrum.support(self, values)
+
+    def measure(
+        self, n: int, draws: int = 10, seed: int = 0, vectors: tuple[Vector, Vector] | None = None, **values: object
+    ) -> Measurement:
+        """Simulate the same expression at size n (rows), f applied entry by entry, beside the limit.
+
+        The trace, or u'Qv if two vectors are given; the seed decides every draw.
+        """
+        from resolvent.engine.measure import simulate
+
+        predicted = self.quadratic(*vectors, **values) if vectors else self.trace(**values)
+        numbers = simulate(self.expression, self.sizes, n, draws, seed, vectors, values)
+        return Measurement(float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(draws)), draws, n, predicted)
+
+    # ------------------------------------------------------------ low-rank algebra
+
+    def _labels(self, left: Vector, right: Vector) -> Labels:
+        """Vectors of the blocks they act in: the two asked for, then those of the low-rank parts."""
+        i, j = self.pencil.read
+        for vector, at in ((left, i), (right, j)):
+            if vector.dim != self.pencil.dims[at]:
+                raise ValueError(f"{vector.name} lives in {vector.dim}, a side of the expression in {self.pencil.dims[at]}")
+        inner = [((part.row, part.outer.left), (part.col, part.outer.right)) for part in self.assembly.low_rank]
+        return [(i, left), (j, right), *dict.fromkeys(label for pair in inner for label in pair)]
+
+    def _form(self, points: Points, labels: Labels) -> tuple[Array, Array, Array]:
+        """F, B and C on the labelled vectors, each (count, k, k)."""
+        count, size = len(points.fixed.residual), len(labels)
+        gram = self.assembly.gram(labels)(points.values, count).reshape(count, size, size)
+        bilinear = _spread(points.fixed.traces, labels) * gram
+        coupling = self._coupling(self.assembly.outer(points.values, count), labels)
+        ones = np.eye(size)
+        return np.nan_to_num(bilinear) @ np.linalg.inv(ones + coupling @ np.nan_to_num(bilinear)), bilinear, coupling
+
+    def _coupling(self, outer: Array, labels: Labels) -> Array:
+        """C: the coefficient of u v^T at block (i, j) in row (i, u), column (j, v)."""
+        where = {label: k for k, label in enumerate(labels) if k > 1}
+        full = np.zeros((len(outer), len(labels), len(labels)), dtype=outer.dtype)
+        for k, part in enumerate(self.assembly.low_rank):
+            full[:, where[part.row, part.outer.left], where[part.col, part.outer.right]] += outer[:, k]
+        return full
+
+    def _form_slope(self, points: Points, moved: Array, outer: Array, symbol: str, labels: Labels) -> Array:
+        count, size = len(points.fixed.residual), len(labels)
+        form, bilinear, coupling = self._form(points, labels)
+        table = self.assembly.gram(labels)
+        gram, gram_slope = (
+            t(points.values, count).reshape(count, size, size) for t in (table, table.derivative(symbol))
+        )
+        d_bilinear = _spread(moved, labels) * gram + _spread(points.fixed.traces, labels) * gram_slope
+        ones, bilinear = np.eye(size), np.nan_to_num(bilinear)
+        left, right = np.linalg.inv(ones + bilinear @ coupling), np.linalg.inv(ones + coupling @ bilinear)
+        slope = left @ np.nan_to_num(d_bilinear) @ right - form @ self._coupling(outer, labels) @ form
+        return np.asarray(slope[:, 0, 1])
+
+
+def equivalent(expression: Expression, ratios: Mapping[Scalar, object] | None = None) -> Equivalent:
+    """Return the deterministic equivalent of an expression of random matrices.
+
+    `ratios` fixes the shape of the limit: {p / n: 0.5}, or a symbol in place of the number. Raises ValueError if terms
+    of a sum grow differently with the dimensions, if the expression as a whole grows, or if a ratio is missing.
+    """
+    degree = expression.degree
+    if degree:
+        raise ValueError(f"the expression must stay bounded, it grows like {expression.rows}^{degree}")
+    dims = {expression.rows, expression.cols}
+    dims |= {dim for node in _walk(expression) for dim in (node.rows, node.cols)}
+    dims |= {dim for s in _scalars(expression) for dim in s.dims}
+    return Equivalent(expression, _sizes(expression.rows, dims, ratios or {}))
+
+
+def _sizes(reference: Dim, dims: set[Dim], ratios: Mapping[Scalar, object]) -> dict[Dim, Scalar]:
+    links: list[tuple[Dim, Dim, Scalar]] = []
+    for key, value in ratios.items():
+        powers = dict(key.terms[0][0]) if isinstance(key, Scalar) and len(key.terms) == 1 else {}
+        tops = [dim for dim, power in powers.items() if isinstance(dim, Dim) and power == 1]
+        bottoms = [dim for dim, power in powers.items() if isinstance(dim, Dim) and power == -1]
+        if len(powers) != 2 or len(tops) != 1 or len(bottoms) != 1:
+            raise ValueError(f"a ratio must be one dimension over another, such as p / n, got {key}")
+        size = scalar(value)
+        if size.constant is not None and not size.constant > 0:
+            raise ValueError(f"the ratio {tops[0]}/{bottoms[0]} must be positive, got {size}")
+        links.append((tops[0], bottoms[0], size))
+    sizes = {reference: number(1.0)}
+    while True:
+        count = len(sizes)
+        for top, bottom, size in links:
+            if bottom in sizes:
+                sizes.setdefault(top, size * sizes[bottom])
+            elif top in sizes:
+                sizes[bottom] = sizes[top] / size
+        if len(sizes) == count:
+            break
+    lost = sorted(str(dim) for dim in dims - set(sizes))
+    if lost:
+        raise ValueError(f"ratios must relate every dimension to {reference}, got none for {', '.join(lost)}")
+    return sizes
+
+
+def _solve(dyson: Dyson) -> Fixed:
+    """Solve; for parameters in the upper half plane through the conjugate equation."""
+    imaginary = dyson.constant.imag if np.iscomplexobj(dyson.constant) else np.zeros(1)
+    if not imaginary.any():
+        return solve(Dyson(dyson.constant.real, dyson.weights, dyson.eta, dyson.writes, dyson.reads))
+    values = np.linalg.eigvalsh(imaginary)
+    small = 1e-12 * np.abs(values).max()
+    if (values <= small).all():
+        return solve(dyson)
+    if not (values >= -small).all():
+        raise ValueError("complex values must move the pencil into one half plane: only symmetric expressions, one sign")
+    mirrored = solve(Dyson(dyson.constant.conj(), dyson.weights, dyson.eta, dyson.writes, dyson.reads))
+    return Fixed(
+        mirrored.traces.conj(), mirrored.unknowns.conj(), mirrored.residual, mirrored.iterations, mirrored.converged
+    )
+
+
+def _spread(traces: Array, labels: Labels) -> Array:
+    at = np.array([block for block, _ in labels])
+    return traces[:, at[:, None], at[None, :]]
+
+
+def _walk(expression: Expression) -> list[Expression]:
+    """The expression and everything in it, entry-wise parts linearised."""
+    below = (expression.linearised,) if isinstance(expression, Entrywise) else expression.children
+    return [expression, *(node for child in below for node in _walk(child))]
+
+
+def _scalars(expression: Expression) -> list[Scalar]:
+    nodes = _walk(expression)
+    found = [value for node in nodes if isinstance(node, Sum) for _, value in node.terms]
+    return found + [node.variance for node in nodes if isinstance(node, Random)]
+
+
+def _numeric(name: str, value: object) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufc" or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers, got {value!r}")
+    return array.astype(complex if array.dtype.kind == "c" else float)
+
+
+def _is_inverse(expression: Expression) -> bool:
+    from resolvent.engine.expression import Inverse
+
+    return isinstance(expression, Inverse)
+
+
+def _require_square(expression: Expression) -> None:
+    if expression.rows != expression.cols:
+        raise ValueError(f"only a square expression has a trace, got {expression.shape}")
+
+
+__all__ = ["Any", "ConvergenceError", "Equivalent", "Product", "equivalent"]

@@ -83,15 +83,23 @@ def _green(dyson: Dyson, unknowns: Array, shift: Array | float = 0.0) -> Array:
     return _inverse(matrices)
 
 
+def _mean(weights: Array, values: Array) -> Array:
+    """Weighted mean over the nodes (axis 1); weights (K, ...) are those of the first axis behind it."""
+    if len(weights) == 1:
+        return np.asarray(values[:, 0])
+    shape = weights.shape + (1,) * (values.ndim - 1 - weights.ndim)
+    return np.asarray((weights.reshape(shape) * values).sum(axis=1))
+
+
 def _average(dyson: Dyson, matrices: Array) -> Array:
-    """Weighted mean over the nodes, shape (B, N, N)."""
-    return np.einsum("kn,bknm->bnm", dyson.weights, matrices)
+    """Mean over the nodes, each block with the weights of its dimension, shape (B, N, N)."""
+    return _mean(dyson.weights, matrices)
 
 
 def _read(dyson: Dyson, matrices: Array) -> Array:
     """The entries of the node average that eta reads, shape (B, P)."""
     rows, cols = dyson.reads
-    return np.einsum("kp,bkp->bp", dyson.weights[:, rows], matrices[..., rows, cols])
+    return _mean(dyson.weights[:, rows], matrices[..., rows, cols])
 
 
 def _image(dyson: Dyson, matrices: Array) -> Array:
@@ -103,7 +111,7 @@ def _sandwich(dyson: Dyson, left: Array, right: Array) -> Array:
     """The R x R matrix of Y -> eta(sum_k w_k left_k Y right_k)."""
     (rows, cols), (i, j) = dyson.reads, dyson.writes
     products = left[..., rows[:, None], i] * right[..., j, cols[:, None]]
-    return np.asarray(dyson.eta @ np.einsum("kp,bkpr->bpr", dyson.weights[:, rows], products))
+    return np.asarray(dyson.eta @ _mean(dyson.weights[:, rows], products))
 
 
 def _solve(matrices: Array, right: Array) -> Array:
@@ -123,25 +131,30 @@ def _matrix(dyson: Dyson, unknowns: Array) -> Array:
 # ---------------------------------------------------------------- scaling
 
 
-def _balance(dyson: Dyson, sweeps: int = 8) -> Array:
-    """Scales D (B, N) that bring the blocks of D L D to order one (Ruiz 2001, on the second moments of the blocks)."""
+def _balance(dyson: Dyson) -> Array:
+    """Scales D (B, N) that bring the blocks of D L D near order one: least squares on the logarithms of their norms.
+
+    (Curtis and Reid 1972. For ridge gamma it gives gamma^(1/2) against gamma^(-1/2), the scaling of the theory page.)
+    Blocks below 1e-20 count as absent, after a first pass that brings huge diagonal blocks to one.
+    """
+    norms = np.sqrt(_moments(dyson))
+    own = np.diagonal(norms, axis1=1, axis2=2)
+    first = np.where(own > 1e20, own, 1.0) ** -0.5
+    norms = first[:, :, None] * norms * first[:, None, :]
+    present = norms > 1e-20
+    logs = np.log(np.where(present, norms, 1.0))
+    normal = present + np.einsum("bi,ij->bij", present.sum(2) + 1e-6, np.eye(norms.shape[1]))
+    scale = np.exp(np.linalg.solve(normal, -logs.sum(2)[..., None])[..., 0])
+    largest = np.max(scale[:, :, None] * norms * scale[:, None, :], axis=(1, 2))
+    return np.asarray(first * scale / np.sqrt(largest)[:, None])
+
+
+def _moments(dyson: Dyson) -> Array:
+    """Squared norms of the blocks, (B, N, N): of the constant part, or the row variance of the random one."""
     moments = np.max(np.abs(dyson.constant) ** 2, axis=1)
-    diagonal = [
-        (i, a, r, p)
-        for r, (i, j) in enumerate(dyson.writes.T)
-        if i == j
-        for p, (a, b) in enumerate(dyson.reads.T)
-        if a == b
-    ]
-    if diagonal:
-        i, a, r, p = np.array(diagonal).T
-        np.add.at(moments, (slice(None), i, a), np.abs(dyson.eta[:, r, p]))
-    moments = np.maximum(moments, moments.swapaxes(1, 2))
-    scale = np.ones(moments.shape[:2])
-    for _ in range(sweeps):
-        largest = np.max(scale[:, :, None] ** 2 * moments * scale[:, None, :] ** 2, axis=2)
-        scale = scale / np.where(largest > 0, largest, 1.0) ** 0.25
-    return scale
+    rows, cols = np.nonzero((dyson.writes[0] == dyson.writes[1])[:, None] & (dyson.reads[0] == dyson.reads[1])[None, :])
+    np.add.at(moments, (slice(None), dyson.writes[0, rows], dyson.reads[0, cols]), np.abs(dyson.eta[:, rows, cols]))
+    return np.maximum(moments, moments.swapaxes(1, 2))
 
 
 def _scaled(dyson: Dyson, scale: Array) -> Dyson:
@@ -153,30 +166,41 @@ def _scaled(dyson: Dyson, scale: Array) -> Dyson:
 # ---------------------------------------------------------------- solving
 
 
-def _residual(image: Array, unknowns: Array) -> Array:
-    size = np.maximum(1.0, np.max(np.abs(unknowns), axis=1, initial=0.0))
-    return np.nan_to_num(np.max(np.abs(image - unknowns), axis=1, initial=0.0) / size, nan=np.inf)
+def _residual(image: Array, unknowns: Array, scale: Array) -> Array:
+    """max|image - unknowns| / max(1, max|scale|), infinite where it is not a number."""
+    size = np.maximum(1.0, np.max(np.abs(scale), axis=1, initial=0.0))
+    ratio = np.max(np.abs(image - unknowns), axis=1, initial=0.0) / size
+    return np.where(np.isnan(ratio), np.inf, ratio)
 
 
-def _newton(dyson: Dyson, unknowns: Array, shift: Array | float, steps: int) -> tuple[Array, Array, Array, int]:
-    """Newton's method, until the residual no longer falls; returns Y, the Green's matrices, the residual, steps."""
+def _newton(
+    dyson: Dyson, unknowns: Array, shift: Array | float, steps: int, goal: float = 1e-13
+) -> tuple[Array, Array, Array]:
+    """Newton's method until its steps are below the goal or rounding stops them; returns Y, the Green's matrices, residual.
+
+    The size of the steps decides, not the residual: near a singularity a tiny residual may hide a large error. A point
+    whose steps are still large after five of them is given up.
+    """
     eye = np.eye(unknowns.shape[1])
+    unknowns, live = unknowns.copy(), np.arange(len(unknowns))
+    part, before, residual = dyson, np.full(len(unknowns), np.inf), np.full(len(unknowns), np.inf)
+    shift = np.broadcast_to(shift, (len(unknowns),))
     green = _green(dyson, unknowns, shift)
-    residual = _residual(_image(dyson, green), unknowns)
-    for step in range(steps):  # noqa: B007
-        change = _solve(eye - _sandwich(dyson, green, green), _image(dyson, green) - unknowns)
-        trial = unknowns + change
-        trial_green = _green(dyson, trial, shift)
-        trial_residual = _residual(_image(dyson, trial_green), trial)
-        better = (trial_residual < residual) | (residual > 1e-3)
-        better &= np.isfinite(trial_residual)
-        unknowns = np.where(better[:, None], trial, unknowns)
-        green = np.where(better[:, None, None, None], trial_green, green)
-        settled = ~better | (trial_residual < 1e-15)
-        residual = np.where(better, trial_residual, residual)
-        if settled.all() or (residual < 1e-14).all():
+    image, current = _image(dyson, green), green
+    for count in range(steps):
+        y = unknowns[live] + _solve(eye - _sandwich(part, current, current), image - unknowns[live])
+        current = _green(part, y, shift[live])
+        image = _image(part, current)
+        step, left = _residual(y, unknowns[live], y), _residual(image, y, y)
+        unknowns[live], green[live], residual[live] = y, current, left
+        stalled = (step > 0.3 * before) & (step < 1e-3) & (left < TOLERANCE)
+        going = ~stalled & (step >= goal) & (step < (1e30 if count < 5 else 0.1))
+        if not going.any():
             break
-    return unknowns, green, residual, step + 1
+        before = step[going]
+        if not going.all():
+            live, part, current, image = live[going], part.take(going), current[going], image[going]
+    return unknowns, green, residual
 
 
 def _averaged(dyson: Dyson, unknowns: Array, shift: Array, steps: int) -> Array:
@@ -186,12 +210,17 @@ def _averaged(dyson: Dyson, unknowns: Array, shift: Array, steps: int) -> Array:
     return unknowns
 
 
-def _upper(dyson: Dyson, green: Array) -> Array:
-    """Whether Im T > 0, up to rounding, and is not zero."""
+def _imaginary(dyson: Dyson, green: Array) -> tuple[Array, Array]:
+    """Whether Im T >= 0, up to rounding, and whether it is not zero."""
     traces = _average(dyson, np.nan_to_num(green))
-    imaginary = (traces - traces.conj().swapaxes(1, 2)) / 2j
-    values = np.linalg.eigvalsh(imaginary)
-    return np.asarray((values[:, 0] >= -POSITIVE * values[:, -1]) & (values[:, -1] > 1e-8 * np.abs(traces).max((1, 2))))
+    values = np.linalg.eigvalsh((traces - traces.conj().swapaxes(1, 2)) / 2j)
+    size = np.abs(traces).max((1, 2))
+    return values[:, 0] >= -POSITIVE * size, values[:, -1] > 1e-8 * size
+
+
+def _upper(dyson: Dyson, green: Array) -> Array:
+    positive, present = _imaginary(dyson, green)
+    return positive & present
 
 
 def contracts(dyson: Dyson, green: Array) -> Array:
@@ -206,8 +235,10 @@ def contracts(dyson: Dyson, green: Array) -> Array:
 
 
 def _certified(dyson: Dyson, green: Array) -> Array:
-    good = contracts(dyson, np.nan_to_num(green))
-    return good | _upper(dyson, green) if np.iscomplexobj(green) else good
+    if not np.iscomplexobj(green):
+        return contracts(dyson, np.nan_to_num(green))
+    positive, present = _imaginary(dyson, green)
+    return positive & (present | contracts(dyson, np.nan_to_num(green)))
 
 
 def _tangent(dyson: Dyson, green: Array) -> Array:
@@ -220,14 +251,14 @@ def _advance(dyson: Dyson, unknowns: Array, shift: Array, target: Array) -> tupl
     """One step of the continuation: Euler predictor, Newton corrector, averaged steps where those fail."""
     guess = unknowns + (target - shift)[:, None] * _tangent(dyson, _green(dyson, unknowns, shift))
     guess = np.where(np.isfinite(guess), guess, unknowns)
-    found, green, residual, _ = _newton(dyson, guess, target, 6)
-    good = (residual < 1e-9) & _upper(dyson, green)
+    found, green, residual = _newton(dyson, guess, target, 6, 1e-5)
+    good = (residual < 1e-8) & _upper(dyson, green)
     if not good.all():
         bad = ~good
         part = dyson.take(bad)
         slow = _averaged(part, unknowns[bad], target[bad], 40)
-        retry, retry_green, retry_residual, _ = _newton(part, slow, target[bad], 6)
-        kept = (retry_residual < 1e-9) & _upper(part, retry_green)
+        retry, retry_green, retry_residual = _newton(part, slow, target[bad], 6, 1e-5)
+        kept = (retry_residual < 1e-8) & _upper(part, retry_green)
         found[bad] = np.where(kept[:, None], retry, slow)
         good[bad] = kept
     return found, good, residual
@@ -237,7 +268,7 @@ def _land(dyson: Dyson, unknowns: Array, shift: Array, real: bool) -> tuple[Arra
     """Try the solution at x = 0 from the one at x, and keep it only with its certificate."""
     guess = unknowns - shift[:, None] * _tangent(dyson, _green(dyson, unknowns, shift))
     guess = np.where(np.isfinite(guess), guess, unknowns)
-    found, green, residual, _ = _newton(dyson, guess.real if real else guess, 0.0, 12)
+    found, green, residual = _newton(dyson, guess.real if real else guess, 0.0, 20)
     return found, residual, (residual < TOLERANCE) & _certified(dyson, green)
 
 
@@ -246,7 +277,7 @@ def _continue(dyson: Dyson, real: bool) -> tuple[Array, Array, Array, Array]:
     shift = np.full(count, START)
     factor = np.full(count, 0.3)
     unknowns = np.zeros((count, unknown), dtype=complex)
-    unknowns, *_ = _newton(dyson, _averaged(dyson, unknowns, shift, 8), shift, 6)
+    unknowns, *_ = _newton(dyson, _averaged(dyson, unknowns, shift, 5), shift, 6, 1e-5)
     done = np.zeros(count, dtype=bool)
     residual = np.full(count, np.inf)
     result = np.full((count, unknown), np.nan, dtype=float if real else complex)
@@ -255,7 +286,7 @@ def _continue(dyson: Dyson, real: bool) -> tuple[Array, Array, Array, Array]:
     while active.size:
         part = dyson.take(active)
         iterations[active] += 1
-        if (shift[active] < 1.0).any():
+        if (shift[active] < 0.5).any():
             found, left, landed = _land(part, unknowns[active], shift[active], real)
             result[active[landed]] = found[landed]
             residual[active] = left

@@ -10,10 +10,12 @@
 
 from resolvent.engine.entrywise import entrywise
 from resolvent.engine.equivalent import Equivalent, equivalent
-from resolvent.engine.expression import Diagonal, Elliptic, Gaussian, Given, Vector, Wigner, eye, inv, vectors
+from resolvent.engine.expression import eye, inv
+from resolvent.engine.letters import Diagonal, Elliptic, Gaussian, Given, Wigner
 from resolvent.engine.pencil import Pencil
 from resolvent.engine.result import ConvergenceError, Measurement, Spectrum, Value
 from resolvent.engine.scalar import Dim, Scalar, Symbol, sqrt, symbols
+from resolvent.engine.vectors import Vector, vectors
 
 __all__ = [
     "ConvergenceError",

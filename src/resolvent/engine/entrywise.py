@@ -13,16 +13,59 @@ are orthogonal to balanced labels, are left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from resolvent.engine.expression import Entrywise, Expression, Identity, Outer, Product, Random, Sum
+from resolvent.engine.expression import Expression, Identity, Product, Sum, eye
+from resolvent.engine.letters import Random
 from resolvent.engine.scalar import Scalar, number
+from resolvent.engine.vectors import Outer
 
 REACH, PIECES = 12.0, 96
 """The Gaussian average runs over [-12, 12] in 96 pieces of 20 Gauss-Legendre nodes: kinks at multiples of 1/4 are exact."""
+
+
+@dataclass(frozen=True)
+class Entrywise(Expression):
+    """f applied to the entries of a matrix of scores; made by `entrywise`, `noise` being what linearisation adds."""
+
+    function: Callable[[Any], Any]
+    argument: Expression
+    slope: float
+    shift: Scalar
+    noise: Random
+
+    @property
+    def rows(self) -> Dim:  # type: ignore[override]
+        """Rows of the scores."""
+        return self.argument.rows
+
+    @property
+    def cols(self) -> Dim:  # type: ignore[override]
+        """Columns of the scores."""
+        return self.argument.cols
+
+    @property
+    def T(self) -> Expression:
+        """f of the transposed scores."""
+        return replace(self, argument=self.argument.T, noise=self.noise.T)
+
+    @property
+    def degree(self) -> Fraction:
+        """One half: entries of order one."""
+        return Fraction(1, 2)
+
+    @property
+    def linearised(self) -> Expression:
+        """slope (scores - shift I) + noise, equal to f(scores) in operator norm up to o(1)."""
+        linear = self.slope * self.argument + self.noise
+        return linear - self.slope * self.shift * eye(self.rows) if self.shift.terms else linear
+
+    def __str__(self) -> str:
+        return f"{getattr(self.function, '__name__', 'f')}({self.argument})"
 
 
 @dataclass(frozen=True)
@@ -67,8 +110,10 @@ def entrywise(function: Callable[[Any], Any], scores: Expression) -> Expression:
     slope = gaussian_mean(lambda x: x * function(tau * x))
     power = gaussian_mean(lambda x: np.asarray(function(tau * x)) ** 2)
     if abs(mean) > 1e-8 * np.sqrt(power):
-        raise ValueError(f"{name} must be centred under the law of the scores, got mean {mean:.6g}: subtract it")
-    symmetric = first.T == second
+        raise ValueError(
+            f"{name} must be centred under the law of the scores, got mean {mean:.6g}: subtract it"
+        )
+    symmetric = second == first.T
     source = Source(f"{first} {second}", tau, function)
     rest = max(power - slope**2, 0.0)
     label = f"noise[{name}({source.scores})]"
@@ -89,7 +134,9 @@ def covariance(first: Source | None, second: Source | None) -> Scalar:
 
 def _inner_product(scores: Expression) -> tuple[Random, Random, Scalar]:
     """The two random matrices and the scalar of scores s X Y, low-rank parts dropped."""
-    ((term, factor),) = scores.terms if isinstance(scores, Sum) and len(scores.terms) == 1 else ((scores, number(1.0)),)
+    ((term, factor),) = (
+        scores.terms if isinstance(scores, Sum) and len(scores.terms) == 1 else ((scores, number(1.0)),)
+    )
     found = [_bulk(part) for part in term.factors] if isinstance(term, Product) else []
     kept = [(leaf, value) for leaf, value in found if not isinstance(leaf, Identity)]
     for _, value in found:
@@ -98,7 +145,7 @@ def _inner_product(scores: Expression) -> tuple[Random, Random, Scalar]:
         (first, _), (second, _) = kept
         if isinstance(first, Random) and isinstance(second, Random):
             same = first.name == second.name
-            if not (first.correlation or second.correlation) and (not same or first.T == second):
+            if not (first.correlation or second.correlation) and (not same or second == first.T):
                 return first, second, factor
     raise ValueError(f"entrywise needs scores s A.T @ B of Gaussian matrices plus low rank, got {scores}")
 

@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from resolvent.engine.expression import Entrywise, Expression, Product, Random, Sum, Vector
+from resolvent.engine.entrywise import Entrywise
+from resolvent.engine.expression import Expression, Inverse, Sum
+from resolvent.engine.letters import Random
 from resolvent.engine.pencil import Assembly, Pencil, pencil
-from resolvent.engine.result import ConvergenceError, Measurement, Spectrum, Value
+from resolvent.engine.result import Measurement, Spectrum, Value
 from resolvent.engine.scalar import Dim, Scalar, number, scalar
+from resolvent.engine.vectors import Vector
 from resolvent.equivalents.pencil import Array, Dyson, Fixed, derivative, solve, two_point
 
 Labels = list[tuple[int, Vector]]
@@ -63,21 +65,30 @@ class Equivalent:
     @cached_property
     def symbols(self) -> frozenset[str]:
         """Names that need a value."""
-        return frozenset[str]().union(*(s.symbols for s in _scalars(self.expression)), *(s.symbols for s in self.sizes.values()))
+        return frozenset[str]().union(
+            *(s.symbols for s in _scalars(self.expression)), *(s.symbols for s in self.sizes.values())
+        )
 
     @cached_property
     def _denominators(self) -> frozenset[Scalar]:
-        return frozenset[Scalar]().union(*(s.substitute(self.sizes).denominators for s in _scalars(self.expression)))
+        return frozenset[Scalar]().union(
+            *(s.substitute(self.sizes).denominators for s in _scalars(self.expression))
+        )
 
     def points(self, values: Mapping[str, object]) -> Points:
         """Solve at the given values of the symbols, numbers or arrays that broadcast."""
         missing, extra = self.symbols - set(values), set(values) - self.symbols
         if missing or extra:
             given = ", ".join(sorted(values)) or "none"
-            raise ValueError(f"values are needed for {', '.join(sorted(self.symbols)) or 'no symbol'}, got {given}")
+            raise ValueError(
+                f"values are needed for {', '.join(sorted(self.symbols)) or 'no symbol'}, got {given}"
+            )
         arrays = {name: _numeric(name, value) for name, value in values.items()}
         shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
-        flat = {name: np.broadcast_to(array, shape).ravel() if array.ndim else array for name, array in arrays.items()}
+        flat = {
+            name: np.broadcast_to(array, shape).ravel() if array.ndim else array
+            for name, array in arrays.items()
+        }
         for denominator in self._denominators:
             if not np.all(denominator(flat)):
                 raise ValueError(f"{denominator} must not be zero: the expression divides by it")
@@ -108,7 +119,9 @@ class Equivalent:
     def derivative(self, symbol: str, *vectors: Vector, **values: object) -> Value:
         """Exact derivative in a symbol of the trace, or of the quadratic form if two vectors are given."""
         if symbol not in self.symbols:
-            raise ValueError(f"the derivative must be in one of {', '.join(sorted(self.symbols))}, got {symbol}")
+            raise ValueError(
+                f"the derivative must be in one of {', '.join(sorted(self.symbols))}, got {symbol}"
+            )
         if len(vectors) not in (0, 2):
             raise ValueError(f"a derivative takes no vector or two, got {len(vectors)}")
         points = self.points(values)
@@ -125,7 +138,7 @@ class Equivalent:
         The two may differ in symbols that multiply deterministic parts only; otherwise write the product as one
         expression. For first = second = gamma of inv(gamma I + ...) this is minus the derivative.
         """
-        if self.pencil.read != (0, 0) or not _is_inverse(self.expression):
+        if self.pencil.read != (0, 0) or not isinstance(self.expression, Inverse):
             raise ValueError("two_point needs a symmetric inverse; write any other product as one expression")
         one, two = self.points(first), self.points(second)
         if one.shape != two.shape or not np.allclose(one.dyson.eta, two.dyson.eta, rtol=1e-14, atol=0):
@@ -163,7 +176,12 @@ class Equivalent:
         return spectrum.support(self, values)
 
     def measure(
-        self, n: int, draws: int = 10, seed: int = 0, vectors: tuple[Vector, Vector] | None = None, **values: object
+        self,
+        n: int,
+        draws: int = 10,
+        seed: int = 0,
+        vectors: tuple[Vector, Vector] | None = None,
+        **values: object,
     ) -> Measurement:
         """Simulate the same expression at size n (rows), f applied entry by entry, beside the limit.
 
@@ -173,7 +191,9 @@ class Equivalent:
 
         predicted = self.quadratic(*vectors, **values) if vectors else self.trace(**values)
         numbers = simulate(self.expression, self.sizes, n, draws, seed, vectors, values)
-        return Measurement(float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(draws)), draws, n, predicted)
+        return Measurement(
+            float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(draws)), draws, n, predicted
+        )
 
     # ------------------------------------------------------------ low-rank algebra
 
@@ -182,8 +202,12 @@ class Equivalent:
         i, j = self.pencil.read
         for vector, at in ((left, i), (right, j)):
             if vector.dim != self.pencil.dims[at]:
-                raise ValueError(f"{vector.name} lives in {vector.dim}, a side of the expression in {self.pencil.dims[at]}")
-        inner = [((part.row, part.outer.left), (part.col, part.outer.right)) for part in self.assembly.low_rank]
+                raise ValueError(
+                    f"{vector.name} lives in {vector.dim}, a side of the expression in {self.pencil.dims[at]}"
+                )
+        inner = [
+            ((part.row, part.outer.left), (part.col, part.outer.right)) for part in self.assembly.low_rank
+        ]
         return [(i, left), (j, right), *dict.fromkeys(label for pair in inner for label in pair)]
 
     def _form(self, points: Points, labels: Labels) -> tuple[Array, Array, Array]:
@@ -193,7 +217,11 @@ class Equivalent:
         bilinear = _spread(points.fixed.traces, labels) * gram
         coupling = self._coupling(self.assembly.outer(points.values, count), labels)
         ones = np.eye(size)
-        return np.nan_to_num(bilinear) @ np.linalg.inv(ones + coupling @ np.nan_to_num(bilinear)), bilinear, coupling
+        return (
+            np.nan_to_num(bilinear) @ np.linalg.inv(ones + coupling @ np.nan_to_num(bilinear)),
+            bilinear,
+            coupling,
+        )
 
     def _coupling(self, outer: Array, labels: Labels) -> Array:
         """C: the coefficient of u v^T at block (i, j) in row (i, u), column (j, v)."""
@@ -270,10 +298,16 @@ def _solve(dyson: Dyson) -> Fixed:
     if (values <= small).all():
         return solve(dyson)
     if not (values >= -small).all():
-        raise ValueError("complex values must move the pencil into one half plane: only symmetric expressions, one sign")
+        raise ValueError(
+            "complex values must move the pencil into one half plane: only symmetric expressions, one sign"
+        )
     mirrored = solve(Dyson(dyson.constant.conj(), dyson.weights, dyson.eta, dyson.writes, dyson.reads))
     return Fixed(
-        mirrored.traces.conj(), mirrored.unknowns.conj(), mirrored.residual, mirrored.iterations, mirrored.converged
+        mirrored.traces.conj(),
+        mirrored.unknowns.conj(),
+        mirrored.residual,
+        mirrored.iterations,
+        mirrored.converged,
     )
 
 
@@ -301,15 +335,6 @@ def _numeric(name: str, value: object) -> Array:
     return array.astype(complex if array.dtype.kind == "c" else float)
 
 
-def _is_inverse(expression: Expression) -> bool:
-    from resolvent.engine.expression import Inverse
-
-    return isinstance(expression, Inverse)
-
-
 def _require_square(expression: Expression) -> None:
     if expression.rows != expression.cols:
         raise ValueError(f"only a square expression has a trace, got {expression.shape}")
-
-
-__all__ = ["Any", "ConvergenceError", "Equivalent", "Product", "equivalent"]

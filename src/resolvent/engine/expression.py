@@ -6,14 +6,11 @@ out of products. So A.T == B compares structure, and "symmetric" means e.T == e.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
-
-from resolvent.engine.scalar import Algebra, Dim, Scalar, number, scalar
+from resolvent.engine.scalar import Dim, Scalar, dimension, number, scalar
 
 
 class Expression:
@@ -25,7 +22,7 @@ class Expression:
     cols: Dim
 
     @property
-    def T(self) -> Expression:  # noqa: N802 - the usual name
+    def T(self) -> Expression:
         """The transpose."""
         raise NotImplementedError
 
@@ -69,11 +66,10 @@ class Expression:
 
 def _matrix(value: object) -> Expression:
     if not isinstance(value, Expression):
-        raise TypeError(f"a matrix expression is needed here (for a scalar write scalar * eye(n)), got {value!r}")
+        raise TypeError(
+            f"a matrix expression is needed here (for a scalar write scalar * eye(n)), got {value!r}"
+        )
     return value
-
-
-# ---------------------------------------------------------------- leaves
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ class Identity(Expression):
         return self.rows
 
     @property
-    def T(self) -> Identity:  # noqa: N802
+    def T(self) -> Identity:
         """Itself."""
         return self
 
@@ -100,141 +96,6 @@ class Identity(Expression):
     def __str__(self) -> str:
         return f"I_{self.rows}"
 
-
-@dataclass(frozen=True)
-class Random(Expression):
-    """Gaussian matrix X: entries of one variance, E[X_ij X_ji] = correlation * variance, otherwise independent.
-
-    `source` is set on the noise of an entry-wise nonlinearity: what two such noises share decides their covariance.
-    """
-
-    name: str
-    rows: Dim
-    cols: Dim
-    variance: Scalar
-    correlation: float = 0.0
-    flipped: bool = False
-    source: Any = field(default=None, repr=False)
-
-    @property
-    def T(self) -> Random:  # noqa: N802
-        """The transpose; a Wigner matrix is its own."""
-        if self.correlation == 1:
-            return self
-        return replace(self, rows=self.cols, cols=self.rows, flipped=not self.flipped)
-
-    @property
-    def degree(self) -> Fraction:
-        """(1 + degree of the variance)/2: entries of variance 1 make a norm of order sqrt n."""
-        return (1 + self.variance.degree) / 2
-
-    def __str__(self) -> str:
-        return self.name + (".T" if self.flipped else "")
-
-
-@dataclass(frozen=True)
-class Deterministic(Expression):
-    """A given matrix, diagonal or full. `values` is its diagonal (then `weights` says how frequent each is) or itself."""
-
-    name: str
-    rows: Dim
-    cols: Dim
-    values: Any = field(compare=False, repr=False)
-    weights: Any = field(compare=False, repr=False)
-    symmetric: bool = True
-    flipped: bool = False
-
-    @property
-    def T(self) -> Deterministic:  # noqa: N802
-        """The transpose."""
-        return self if self.symmetric else replace(self, rows=self.cols, cols=self.rows, flipped=not self.flipped)
-
-    @property
-    def degree(self) -> Fraction:
-        """Zero: its norm is taken to stay bounded."""
-        return Fraction(0)
-
-    def __str__(self) -> str:
-        return self.name + (".T" if self.flipped else "")
-
-
-@dataclass(frozen=True)
-class Vector:
-    """A deterministic vector known by its inner products with the others of its family; made by `vectors`."""
-
-    name: str
-    dim: Dim
-    family: tuple[str, ...]
-    gram: tuple[tuple[Scalar, ...], ...] = field(repr=False)
-
-    @property
-    def T(self) -> Covector:  # noqa: N802
-        """The row vector, for outer products `u @ v.T`."""
-        return Covector(self)
-
-    def __matmul__(self, other: Covector) -> Expression:
-        if not isinstance(other, Covector):
-            raise TypeError(f"only outer products u @ v.T make matrices of vectors, got {self.name} @ {other!r}")
-        return Outer(self, other.vector)
-
-    def dot(self, other: Vector) -> Scalar:
-        """Inner product; vectors of different families are orthogonal."""
-        if self.dim != other.dim:
-            raise ValueError(f"{self.name} lives in {self.dim}, {other.name} in {other.dim}")
-        if self.family != other.family:
-            return number(0.0)
-        return self.gram[self.family.index(self.name)][self.family.index(other.name)]
-
-    @property
-    def degree(self) -> Fraction:
-        """Half the degree of |v|^2."""
-        return self.dot(self).degree / 2
-
-
-@dataclass(frozen=True)
-class Covector:
-    """A transposed vector."""
-
-    vector: Vector
-
-    @property
-    def T(self) -> Vector:  # noqa: N802
-        """The column vector."""
-        return self.vector
-
-
-@dataclass(frozen=True)
-class Outer(Expression):
-    """The rank-one matrix u v^T."""
-
-    left: Vector
-    right: Vector
-
-    @property
-    def rows(self) -> Dim:  # type: ignore[override]
-        """Dimension of u."""
-        return self.left.dim
-
-    @property
-    def cols(self) -> Dim:  # type: ignore[override]
-        """Dimension of v."""
-        return self.right.dim
-
-    @property
-    def T(self) -> Outer:  # noqa: N802
-        """v u^T."""
-        return Outer(self.right, self.left)
-
-    @property
-    def degree(self) -> Fraction:
-        """Degrees of |u| and |v| together."""
-        return self.left.degree + self.right.degree
-
-    def __str__(self) -> str:
-        return f"{self.left.name} {self.right.name}.T"
-
-
-Leaf = Identity | Random | Deterministic | Outer
 
 # ---------------------------------------------------------------- nodes
 
@@ -248,7 +109,7 @@ class Sum(Expression):
     terms: tuple[tuple[Expression, Scalar], ...]
 
     @property
-    def T(self) -> Expression:  # noqa: N802
+    def T(self) -> Expression:
         """Sum of the transposes."""
         return add([(term.T, value) for term, value in self.terms], self.cols, self.rows)
 
@@ -287,7 +148,7 @@ class Product(Expression):
         return self.factors[-1].cols
 
     @property
-    def T(self) -> Expression:  # noqa: N802
+    def T(self) -> Expression:
         """The transposes in reverse order."""
         return multiply([factor.T for factor in reversed(self.factors)])
 
@@ -322,7 +183,7 @@ class Inverse(Expression):
         return self.argument.rows
 
     @property
-    def T(self) -> Expression:  # noqa: N802
+    def T(self) -> Expression:
         """Inverse of the transpose."""
         return Inverse(self.argument.T)
 
@@ -338,46 +199,6 @@ class Inverse(Expression):
 
     def __str__(self) -> str:
         return f"inv{self.argument}"
-
-
-@dataclass(frozen=True)
-class Entrywise(Expression):
-    """f applied to the entries of a matrix of scores; made by `entrywise`, `noise` being what linearisation adds."""
-
-    function: Callable[[Any], Any]
-    argument: Expression
-    slope: float
-    shift: Scalar
-    noise: Random
-
-    @property
-    def rows(self) -> Dim:  # type: ignore[override]
-        """Rows of the scores."""
-        return self.argument.rows
-
-    @property
-    def cols(self) -> Dim:  # type: ignore[override]
-        """Columns of the scores."""
-        return self.argument.cols
-
-    @property
-    def T(self) -> Expression:  # noqa: N802
-        """f of the transposed scores."""
-        return replace(self, argument=self.argument.T, noise=self.noise.T)
-
-    @property
-    def degree(self) -> Fraction:
-        """One half: entries of order one."""
-        return Fraction(1, 2)
-
-    @property
-    def linearised(self) -> Expression:
-        """slope (scores - shift I) + noise, equal to f(scores) in operator norm up to o(1)."""
-        linear = self.slope * self.argument + self.noise
-        return linear - self.slope * self.shift * eye(self.rows) if self.shift.terms else linear
-
-    def __str__(self) -> str:
-        return f"{getattr(self.function, '__name__', 'f')}({self.argument})"
 
 
 # ---------------------------------------------------------------- canonical construction
@@ -396,7 +217,9 @@ def add(
             total[inner] = total.get(inner, number(0.0)) + value * factor
     if rows is None or cols is None:
         raise ValueError("an empty sum has no shape")
-    kept = sorted(((term, value) for term, value in total.items() if value.terms), key=lambda pair: str(pair[0]))
+    kept = sorted(
+        ((term, value) for term, value in total.items() if value.terms), key=lambda pair: str(pair[0])
+    )
     if len(kept) == 1 and kept[0][1].constant == 1:
         return kept[0][0]
     return Sum(rows, cols, tuple(kept))
@@ -427,7 +250,7 @@ def multiply(factors: Iterable[Expression]) -> Expression:
 
 def transpose_invariant(expression: Expression) -> bool:
     """Whether the expression is symmetric as it is written."""
-    return expression.rows == expression.cols and expression.T == expression
+    return expression.rows == expression.cols and expression == expression.T
 
 
 # ---------------------------------------------------------------- what users write
@@ -435,7 +258,7 @@ def transpose_invariant(expression: Expression) -> bool:
 
 def eye(dim: Dim) -> Expression:
     """Return the identity of a dimension."""
-    return Identity(_dim(dim))
+    return Identity(dimension(dim))
 
 
 def inv(argument: Expression) -> Expression:
@@ -455,81 +278,3 @@ def inv(argument: Expression) -> Expression:
     if isinstance(argument, Sum) and not argument.terms:
         raise ZeroDivisionError("the zero matrix has no inverse")
     return Inverse(argument)
-
-
-def Gaussian(name: str, rows: Dim, cols: Dim, variance: object = 1.0) -> Expression:  # noqa: N802
-    """Return a rows x cols matrix of independent Gaussian entries, mean 0.
-
-    (By universality the limits hold for any independent entries of this variance with a finite fourth moment.)
-    """
-    return Random(name, _dim(rows), _dim(cols), _variance(variance))
-
-
-def Wigner(name: str, dim: Dim, variance: object = 1.0) -> Expression:  # noqa: N802
-    """Return a symmetric Gaussian matrix; off-diagonal entries have this variance (1/n puts the spectrum on [-2, 2])."""
-    return Random(name, _dim(dim), _dim(dim), _variance(variance), 1.0)
-
-
-def Elliptic(name: str, dim: Dim, correlation: float, variance: object = 1.0) -> Expression:  # noqa: N802
-    """Return a square Gaussian matrix with E[X_ij X_ji] = correlation * variance: 0 iid, 1 Wigner, -1 antisymmetric."""
-    if not -1 <= correlation <= 1:
-        raise ValueError(f"correlation must be between -1 and 1, got {correlation}")
-    return Random(name, _dim(dim), _dim(dim), _variance(variance), float(correlation))
-
-
-def Diagonal(name: str, dim: Dim, values: object, weights: object = None) -> Expression:  # noqa: N802
-    """Return a diagonal matrix known by its spectral law: `values` with `weights` (default: equal), which sum to one.
-
-    Diagonals of one dimension share an order: value k of one stands at the same places as value k of another, so
-    their numbers of values and their weights must be the same.
-    """
-    numbers = np.atleast_1d(np.array(values, dtype=float))
-    if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ValueError(f"values of {name} must be a finite one-dimensional array, got shape {numbers.shape}")
-    shares = np.full(len(numbers), 1 / len(numbers)) if weights is None else np.array(weights, dtype=float)
-    if shares.shape != numbers.shape or (shares < 0).any() or not np.isclose(shares.sum(), 1):
-        raise ValueError(f"weights of {name} must be {len(numbers)} non-negative numbers that sum to one")
-    return Deterministic(name, _dim(dim), dim, numbers, shares)
-
-
-def Given(name: str, rows: Dim, cols: Dim, matrix: object) -> Expression:  # noqa: N802
-    """Return a given matrix. Simulated at other sizes it stands for many copies of itself on the block diagonal.
-
-    The shares of its rows and columns must be those of the dimensions: p x q numbers for a ratio p/q.
-    """
-    entries = np.array(matrix, dtype=float)
-    if entries.ndim != 2 or not np.isfinite(entries).all():
-        raise ValueError(f"{name} must be a finite two-dimensional array, got shape {entries.shape}")
-    square = _dim(rows) == _dim(cols)
-    if square and entries.shape[0] != entries.shape[1]:
-        raise ValueError(f"{name} is declared {rows} x {cols}, got shape {entries.shape}")
-    return Deterministic(name, rows, cols, entries, None, square and bool(np.array_equal(entries, entries.T)))
-
-
-def vectors(names: str, dim: Dim, gram: object) -> tuple[Vector, ...]:
-    """Return vectors with a known Gram matrix; they are in general position to everything random.
-
-    `gram` is a nested list of numbers or scalars: `y, one = vectors("y one", n, [[n, m * n], [m * n, n]])`. Vectors made
-    in different calls are orthogonal. For one vector, `gram` may be its squared norm.
-    """
-    family = tuple(names.split())
-    rows: Any = gram if isinstance(gram, (list, tuple, np.ndarray)) else [[gram]]
-    table = tuple(tuple(scalar(entry if isinstance(entry, Algebra) else float(entry)) for entry in row) for row in rows)
-    if len(set(family)) != len(family) or any(len(row) != len(family) for row in (table, *table)):
-        raise ValueError(f"{len(family)} different vectors need a {len(family)} x {len(family)} Gram matrix")
-    if any(table[i][j] != table[j][i] for i in range(len(family)) for j in range(i)):
-        raise ValueError(f"the Gram matrix of {', '.join(family)} must be symmetric")
-    return tuple(Vector(name, _dim(dim), family, table) for name in family)
-
-
-def _dim(value: object) -> Dim:
-    if not isinstance(value, Dim):
-        raise TypeError(f'a dimension must be a Dim, such as Dim("n"), got {value!r}')
-    return value
-
-
-def _variance(value: object) -> Scalar:
-    variance = scalar(value)
-    if variance.constant is not None and variance.constant <= 0:
-        raise ValueError(f"variance must be positive, got {variance.constant:g}")
-    return variance

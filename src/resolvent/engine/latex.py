@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from resolvent.engine.expression import Expression, Identity, Outer, Random
+from resolvent.engine.expression import Expression, Identity
+from resolvent.engine.letters import Random
 from resolvent.engine.scalar import Dim, Scalar
+from resolvent.engine.vectors import Outer
 
 GREEK = "alpha beta gamma delta epsilon eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
 Position = tuple[int, int]
@@ -45,7 +47,11 @@ def leaf_latex(leaf: Expression) -> str:
     if isinstance(leaf, Outer):
         return f"{name_latex(leaf.left.name)} {name_latex(leaf.right.name)}^\\top"
     name = str(leaf).removesuffix(".T")
-    text = rf"\Xi_{{{name_latex(leaf.source.function.__name__)}}}" if isinstance(leaf, Random) and leaf.source else name_latex(name)
+    text = (
+        rf"\Xi_{{{name_latex(leaf.source.function.__name__)}}}"
+        if isinstance(leaf, Random) and leaf.source
+        else name_latex(name)
+    )
     return text + (r"^\top" if str(leaf).endswith(".T") else "")
 
 
@@ -69,7 +75,10 @@ def matrix_latex(
     rows = (" & ".join(_block(entries.get((i, j), ())) for j in range(size)) for i in range(size))
     matrix = r"\begin{pmatrix} " + r" \\ ".join(rows) + r" \end{pmatrix}"
     lines = [f"L &= {matrix}"]
-    lines.append(r"T &= \bigl(A - \eta(T)\bigr)^{-1}, \quad A = \text{deterministic part of } L, \quad " + _normalisation(dims))
+    lines.append(
+        r"T &= \bigl(A - \eta(T)\bigr)^{-1}, \quad A = \text{deterministic part of } L, \quad "
+        + _normalisation(dims)
+    )
     for write in sorted({w for w, _ in covariance}):
         terms = [
             f"{scalar_latex(value) if len(value.terms) == 1 else '(' + scalar_latex(value) + ')'} T_{{{r[0] + 1}{r[1] + 1}}}"

@@ -16,18 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from resolvent.engine.expression import (
-    Deterministic,
-    Entrywise,
-    Expression,
-    Identity,
-    Inverse,
-    Outer,
-    Product,
-    Random,
-    Sum,
-    transpose_invariant,
-)
+from resolvent.engine.entrywise import Entrywise
+from resolvent.engine.expression import Expression, Identity, Inverse, Product, Sum, transpose_invariant
 from resolvent.engine.scalar import Dim, Scalar, number
 
 ONE, MINUS = number(1.0), number(-1.0)
@@ -200,9 +190,13 @@ def _eliminate(system: System, i: int, j: int) -> System:
             if i == j:
                 terms = [(Identity(reduced.rows[new_r]), -1 * left * right / pivot)]
             else:
-                terms = [(leaf, left * right * v / pivot**2) for leaf, v in system.entries.get((j, j), {}).items()]
+                terms = [
+                    (leaf, left * right * v / pivot**2) for leaf, v in system.entries.get((j, j), {}).items()
+                ]
                 terms += [(leaf, -1 * left * v / pivot) for leaf, v in system.entries.get((j, c), {}).items()]
-                terms += [(leaf, -1 * right * v / pivot) for leaf, v in system.entries.get((r, j), {}).items()]
+                terms += [
+                    (leaf, -1 * right * v / pivot) for leaf, v in system.entries.get((r, j), {}).items()
+                ]
             for leaf, value in terms:
                 if value.terms:
                     reduced.put(new_r, new_c, leaf, value)
@@ -231,5 +225,3 @@ def linearise(expression: Expression) -> tuple[System, tuple[int, int]]:
     # blocks 0 and 1 are the outside of L^T and of L: column 0 and row 0 of the system
     system.insert_both(part, 1, 0)
     return reduce(system, 2), (0, 1)
-
-

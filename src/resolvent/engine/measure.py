@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.engine.expression import (
-    Deterministic,
-    Entrywise,
-    Expression,
-    Identity,
-    Inverse,
-    Outer,
-    Product,
-    Random,
-    Sum,
-    Vector,
-)
+from resolvent.engine.entrywise import Entrywise
+from resolvent.engine.expression import Expression, Identity, Inverse, Product, Sum
+from resolvent.engine.letters import Deterministic, Random
 from resolvent.engine.scalar import Dim, Scalar
+from resolvent.engine.vectors import Outer, Vector
 from resolvent.equivalents.pencil import Array
 
 
@@ -38,7 +30,9 @@ def simulate(
     numbers = {dim.name: max(1, round(float(size(values)) * n)) for dim, size in sizes.items()}
     bound = {**values, **numbers}
     streams = np.random.SeedSequence(seed).spawn(draws)
-    return np.array([_draw(expression, numbers, n, np.random.default_rng(s), vectors, bound) for s in streams])
+    return np.array(
+        [_draw(expression, numbers, n, np.random.default_rng(s), vectors, bound) for s in streams]
+    )
 
 
 def _draw(
@@ -50,7 +44,9 @@ def _draw(
     bound: Mapping[str, Any],
 ) -> float:
     sample = Sample(numbers, random, bound)
-    for vector in sorted(_vectors(expression) | set(pair or ()), key=lambda v: (v.dim.name, v.family, v.name)):
+    for vector in sorted(
+        _vectors(expression) | set(pair or ()), key=lambda v: (v.dim.name, v.family, v.name)
+    ):
         sample.families.setdefault(vector.dim, {})[vector.family] = vector
     matrix = sample(expression)
     if pair is None:
@@ -62,7 +58,9 @@ def _draw(
 class Sample:
     """One draw of every leaf, each sampled when it is first needed."""
 
-    def __init__(self, numbers: Mapping[str, int], random: np.random.Generator, bound: Mapping[str, Any]) -> None:
+    def __init__(
+        self, numbers: Mapping[str, int], random: np.random.Generator, bound: Mapping[str, Any]
+    ) -> None:
         self.numbers, self.random, self.bound = numbers, random, bound
         self.families: dict[Dim, dict[tuple[str, ...], Vector]] = {}
         self.matrices: dict[str, Array] = {}
@@ -84,7 +82,10 @@ class Sample:
                 return np.outer(self.vector(expression.left), self.vector(expression.right))
             case Sum():
                 shape = self.numbers[expression.rows.name], self.numbers[expression.cols.name]
-                return sum((float(value(self.bound)) * self(term) for term, value in expression.terms), np.zeros(shape))
+                return sum(
+                    (float(value(self.bound)) * self(term) for term, value in expression.terms),
+                    np.zeros(shape),
+                )
             case Product():
                 first, *rest = expression.factors
                 matrix = self(first)
@@ -107,7 +108,9 @@ class Sample:
         if not leaf.correlation:
             return scale * plain
         even, odd = (plain + plain.T) / np.sqrt(2), (plain - plain.T) / np.sqrt(2)
-        return scale * (np.sqrt((1 + leaf.correlation) / 2) * even + np.sqrt((1 - leaf.correlation) / 2) * odd)
+        return scale * (
+            np.sqrt((1 + leaf.correlation) / 2) * even + np.sqrt((1 - leaf.correlation) / 2) * odd
+        )
 
     def _given(self, leaf: Deterministic) -> Array:
         rows, cols = self.numbers[leaf.rows.name], self.numbers[leaf.cols.name]
@@ -117,7 +120,9 @@ class Sample:
         copies, left = divmod(rows, leaf.values.shape[0])
         if left or cols != copies * leaf.values.shape[1]:
             shape = " x ".join(map(str, leaf.values.shape))
-            raise ValueError(f"{leaf.name} is {shape}: it needs multiples of these sizes, got {rows} x {cols}")
+            raise ValueError(
+                f"{leaf.name} is {shape}: it needs multiples of these sizes, got {rows} x {cols}"
+            )
         return np.kron(np.eye(copies), leaf.values)
 
     def vector(self, vector: Vector) -> Array:

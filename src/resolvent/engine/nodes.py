@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resolvent.engine.expression import Deterministic
+from resolvent.engine.letters import Deterministic
 from resolvent.engine.scalar import Dim
 from resolvent.equivalents.pencil import Array
 
@@ -29,7 +29,9 @@ def common_nodes(dims: Sequence[Dim], leaves: Sequence[Deterministic]) -> Nodes:
     """Bring all leaves to one list of nodes, padded by nodes of weight zero."""
     unique = {leaf: _plain(leaf) for leaf in leaves}
     names = {leaf.name: leaf for leaf in unique.values()}
-    if any(names[leaf.name] != leaf or names[leaf.name].values is not leaf.values for leaf in unique.values()):
+    if any(
+        names[leaf.name] != leaf or names[leaf.name].values is not leaf.values for leaf in unique.values()
+    ):
         raise ValueError("two different deterministic matrices have the same name")
     found: dict[str, Array] = {}
     shares: dict[Dim, Array] = {}
@@ -43,7 +45,9 @@ def common_nodes(dims: Sequence[Dim], leaves: Sequence[Deterministic]) -> Nodes:
     for dim, column in columns.items():
         share = shares.get(dim, np.full(count, 1 / count))
         weights[: len(share), column] = share
-    padded = {leaf: np.pad(found[leaf.name], (0, count - len(found[leaf.name])), mode="edge") for leaf in unique}
+    padded = {
+        leaf: np.pad(found[leaf.name], (0, count - len(found[leaf.name])), mode="edge") for leaf in unique
+    }
     return Nodes(padded, weights, columns)
 
 
@@ -57,8 +61,12 @@ def _groups(leaves: list[Deterministic]) -> list[list[Deterministic]]:
     """Leaves whose dimensions are connected."""
     groups: list[list[Deterministic]] = []
     for leaf in leaves:
-        touching = [g for g in groups if any({leaf.rows, leaf.cols} & {other.rows, other.cols} for other in g)]
-        groups = [g for g in groups if g not in touching] + [[leaf, *(other for g in touching for other in g)]]
+        touching = [
+            g for g in groups if any({leaf.rows, leaf.cols} & {other.rows, other.cols} for other in g)
+        ]
+        groups = [g for g in groups if g not in touching] + [
+            [leaf, *(other for g in touching for other in g)]
+        ]
     return groups
 
 
@@ -66,7 +74,9 @@ def _diagonals(group: list[Deterministic]) -> tuple[dict[str, Array], dict[Dim, 
     first = group[0]
     for leaf in group:
         if leaf.weights is None or not np.array_equal(leaf.weights, first.weights):
-            raise ValueError(f"{first.name} and {leaf.name} act on {leaf.rows}: give both as Diagonal, with equal weights")
+            raise ValueError(
+                f"{first.name} and {leaf.name} act on {leaf.rows}: give both as Diagonal, with equal weights"
+            )
     return {leaf.name: leaf.values for leaf in group}, {first.rows: first.weights}
 
 
@@ -81,7 +91,9 @@ def _matrices(group: list[Deterministic]) -> tuple[dict[str, Array], dict[Dim, A
         return {first.name: long}, {first.rows: _share(rows, len(long)), first.cols: _share(cols, len(long))}
     for leaf in group:
         if leaf.weights is not None or not leaf.symmetric or leaf.values.shape != first.values.shape:
-            raise ValueError(f"{leaf.name} must be symmetric, and of the size of {first.name}, beside other given matrices")
+            raise ValueError(
+                f"{leaf.name} must be symmetric, and of the size of {first.name}, beside other given matrices"
+            )
     size = len(first.values)
     mix = np.random.default_rng(0).standard_normal(len(group))
     _, basis = np.linalg.eigh(sum(m * leaf.values for m, leaf in zip(mix, group, strict=True)))
@@ -89,7 +101,9 @@ def _matrices(group: list[Deterministic]) -> tuple[dict[str, Array], dict[Dim, A
     for leaf in group:
         rotated = basis.T @ leaf.values @ basis
         if np.abs(rotated - np.diag(np.diag(rotated))).max() > 1e-8 * np.abs(rotated).max():
-            raise ValueError(f"the given matrices on {leaf.rows} must commute: {', '.join(x.name for x in group)} do not")
+            raise ValueError(
+                f"the given matrices on {leaf.rows} must commute: {', '.join(x.name for x in group)} do not"
+            )
         found[leaf.name] = np.diag(rotated)
     return found, {first.rows: np.full(size, 1 / size)}
 

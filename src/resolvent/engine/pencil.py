@@ -15,11 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from resolvent.engine.entrywise import covariance
-from resolvent.engine.expression import Deterministic, Expression, Identity, Outer, Random, Vector
+from resolvent.engine.expression import Expression, Identity
 from resolvent.engine.latex import matrix_latex
+from resolvent.engine.letters import Deterministic, Random
 from resolvent.engine.linearise import linearise
+from resolvent.engine.minimal import minimise
 from resolvent.engine.nodes import Nodes, common_nodes
 from resolvent.engine.scalar import Dim, Scalar, number
+from resolvent.engine.vectors import Outer, Vector
 from resolvent.equivalents.pencil import Array, Dyson
 
 Position = tuple[int, int]
@@ -50,7 +53,9 @@ class Table:
 
     def __init__(self, scalars: list[Scalar]) -> None:
         self.scalars = scalars
-        self.numbers = np.array([s.constant if s.constant is not None else np.nan for s in scalars], dtype=float)
+        self.numbers = np.array(
+            [s.constant if s.constant is not None else np.nan for s in scalars], dtype=float
+        )
         self.moving = [(k, s) for k, s in enumerate(scalars) if s.constant is None]
 
     def __call__(self, values: Mapping[str, Array], count: int) -> Array:
@@ -142,6 +147,7 @@ def moment(x: Random, y: Random) -> Scalar:
 def pencil(expression: Expression) -> Pencil:
     """Return the pencil of an expression: linearised, made self-adjoint and reduced."""
     system, read = linearise(expression)
+    system = minimise(system, read)
     entries = sorted((at, tuple(block.items())) for at, block in system.entries.items() if block)
     return Pencil(tuple(system.rows), tuple(entries), read)
 
@@ -160,7 +166,10 @@ class Assembly:
         writes, reads = sorted({w for w, _ in pairs}), sorted({r for _, r in pairs})
         self.writes = np.array(writes, dtype=int).reshape(-1, 2).T
         self.reads = np.array(reads, dtype=int).reshape(-1, 2).T
-        self.eta_at = (np.array([writes.index(w) for w, _ in pairs], dtype=int), np.array([reads.index(r) for _, r in pairs], dtype=int))
+        self.eta_at = (
+            np.array([writes.index(w) for w, _ in pairs], dtype=int),
+            np.array([reads.index(r) for _, r in pairs], dtype=int),
+        )
         self.identity = self._table([v for _, v in symbolic.identities], sizes)
         self.given = self._table([v for _, _, v in symbolic.deterministic], sizes)
         self.eta = self._table([symbolic.covariance[pair] for pair in pairs], sizes)
@@ -205,5 +214,3 @@ class Assembly:
         zero = number(0.0)
         pairs = [u.dot(v) if u.dim == v.dim else zero for _, u in labels for _, v in labels]
         return self._table(pairs, self.sizes)
-
-

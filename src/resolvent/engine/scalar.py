@@ -94,7 +94,9 @@ class Scalar(Algebra):
             name
             for monomial, _ in self.terms
             for atom, _ in monomial
-            for name in ([atom] if isinstance(atom, str) else atom.symbols if isinstance(atom, Scalar) else ())
+            for name in (
+                [atom] if isinstance(atom, str) else atom.symbols if isinstance(atom, Scalar) else ()
+            )
         )
 
     @property
@@ -150,6 +152,11 @@ class Scalar(Algebra):
             total = _add(total, term)
         return total
 
+    def rounded(self, relative: float) -> Scalar:
+        """Without the terms that are this small beside the largest one or beside 1."""
+        largest = max([1.0, *(abs(value) for _, value in self.terms)])
+        return Scalar(tuple(term for term in self.terms if abs(term[1]) > relative * largest))
+
     @property
     def denominators(self) -> frozenset[Scalar]:
         """What must not be zero for this scalar to be finite."""
@@ -163,7 +170,7 @@ class Scalar(Algebra):
         return frozenset(found).union(*inner)
 
 
-def Symbol(name: str) -> Scalar:  # noqa: N802 - reads like the classes beside it
+def Symbol(name: str) -> Scalar:
     """Return a scalar that gets its value at evaluation: `gamma = Symbol("gamma")`, then `eq.trace(gamma=0.1)`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a symbol needs a name that is a Python identifier, got {name!r}")
@@ -194,6 +201,13 @@ def scalar(value: object) -> Scalar:
     if isinstance(value, Real):
         return number(float(value))
     raise TypeError(f"a scalar must be a real number, a Symbol or a Dim, got {type(value).__name__}")
+
+
+def dimension(value: object) -> Dim:
+    """Check that a value is a Dim; TypeError otherwise."""
+    if not isinstance(value, Dim):
+        raise TypeError(f'a dimension must be a Dim, such as Dim("n"), got {value!r}')
+    return value
 
 
 def _binary(left: object, right: object, operation: Any) -> Scalar:

@@ -44,7 +44,12 @@ def _free_symbol(expression: Expression, given: Mapping[str, object]) -> Scalar 
     if isinstance(expression, Inverse) and isinstance(expression.argument, Sum):
         for term, value in expression.argument.terms:
             names = value.symbols
-            if isinstance(term, Identity) and len(names) == 1 and value == Symbol(next(iter(names))) and not names & set(given):
+            if (
+                isinstance(term, Identity)
+                and len(names) == 1
+                and value == Symbol(next(iter(names)))
+                and not names & set(given)
+            ):
                 return value
     return None
 
@@ -70,7 +75,9 @@ def density(equivalent: Equivalent, grid: object, values: Mapping[str, object]) 
     """Im m(x + i0)/pi."""
     x = np.asarray(grid, dtype=float)
     found = stieltjes(equivalent, x, values)
-    return Value(np.maximum(np.imag(found.value), 0.0) / np.pi, found.residual, found.iterations, found.converged)
+    return Value(
+        np.maximum(np.imag(found.value), 0.0) / np.pi, found.residual, found.iterations, found.converged
+    )
 
 
 def support(equivalent: Equivalent, values: Mapping[str, object], points: int = 400) -> Spectrum:
@@ -102,7 +109,11 @@ def _reach(m: Any) -> float:
     radius = 1.0
     for _ in range(60):
         probe = m(np.array([-radius, radius, -2 * radius, 2 * radius]) + 0j)
-        inside = ~np.isfinite(probe) | (np.abs(probe.imag) * radius > DARK) | (np.abs(np.array([-1, 1, -2, 2]) * radius * probe + 1) > 1)
+        inside = (
+            ~np.isfinite(probe)
+            | (np.abs(probe.imag) * radius > DARK)
+            | (np.abs(np.array([-1, 1, -2, 2]) * radius * probe + 1) > 1)
+        )
         if not inside.any():
             return radius
         radius *= 2
@@ -146,7 +157,9 @@ def _atoms(m: Any, reach: float, points: int) -> dict[float, float]:
     width = 4 * reach / points
     grid = np.linspace(-reach, reach, points)
     height = width * np.imag(m(grid + 1j * width))
-    peaks = [k for k in range(1, points - 1) if height[k] >= max(height[k - 1], height[k + 1]) and height[k] > 1e-3]
+    peaks = [
+        k for k in range(1, points - 1) if height[k] >= max(height[k - 1], height[k + 1]) and height[k] > 1e-3
+    ]
     found: dict[float, float] = {}
     for at in [0.0, *(_zoom(m, grid[k], width) for k in peaks)]:
         mass = _weight(m, at, reach)

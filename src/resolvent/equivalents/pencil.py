@@ -71,13 +71,21 @@ def _inverse(matrices: Array) -> Array:
         return np.asarray(np.linalg.inv(matrices))
     except np.linalg.LinAlgError:
         bad = ~(np.linalg.cond(matrices) < 1e16)
-        return np.where(bad[..., None, None], np.nan, np.linalg.inv(np.where(bad[..., None, None], np.eye(matrices.shape[-1]), matrices)))
+        return np.where(
+            bad[..., None, None],
+            np.nan,
+            np.linalg.inv(np.where(bad[..., None, None], np.eye(matrices.shape[-1]), matrices)),
+        )
 
 
 def _green(dyson: Dyson, unknowns: Array, shift: Array | float = 0.0) -> Array:
     """(A_k - i shift - Y)^-1, shape (B, K, N, N)."""
     size = dyson.constant.shape[-1]
-    matrices = dyson.constant - (1j * np.asarray(shift))[..., None, None, None] * np.eye(size) if np.any(shift) else dyson.constant
+    matrices = (
+        dyson.constant - (1j * np.asarray(shift))[..., None, None, None] * np.eye(size)
+        if np.any(shift)
+        else dyson.constant
+    )
     matrices = matrices.astype(np.result_type(matrices, unknowns))
     matrices[..., dyson.writes[0], dyson.writes[1]] -= unknowns[:, None, :]
     return _inverse(matrices)
@@ -152,15 +160,21 @@ def _balance(dyson: Dyson) -> Array:
 def _moments(dyson: Dyson) -> Array:
     """Squared norms of the blocks, (B, N, N): of the constant part, or the row variance of the random one."""
     moments = np.max(np.abs(dyson.constant) ** 2, axis=1)
-    rows, cols = np.nonzero((dyson.writes[0] == dyson.writes[1])[:, None] & (dyson.reads[0] == dyson.reads[1])[None, :])
-    np.add.at(moments, (slice(None), dyson.writes[0, rows], dyson.reads[0, cols]), np.abs(dyson.eta[:, rows, cols]))
+    rows, cols = np.nonzero(
+        (dyson.writes[0] == dyson.writes[1])[:, None] & (dyson.reads[0] == dyson.reads[1])[None, :]
+    )
+    np.add.at(
+        moments, (slice(None), dyson.writes[0, rows], dyson.reads[0, cols]), np.abs(dyson.eta[:, rows, cols])
+    )
     return np.maximum(moments, moments.swapaxes(1, 2))
 
 
 def _scaled(dyson: Dyson, scale: Array) -> Dyson:
     (i, j), (a, b) = dyson.writes, dyson.reads
     eta = (scale[:, i] * scale[:, j])[:, :, None] * dyson.eta * (scale[:, a] * scale[:, b])[:, None, :]
-    return replace(dyson, constant=scale[:, None, :, None] * dyson.constant * scale[:, None, None, :], eta=eta)
+    return replace(
+        dyson, constant=scale[:, None, :, None] * dyson.constant * scale[:, None, None, :], eta=eta
+    )
 
 
 # ---------------------------------------------------------------- solving

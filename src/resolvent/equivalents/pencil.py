@@ -1,55 +1,38 @@
-"""The matrix Dyson equation of a self-adjoint linear pencil: solve, certify, differentiate.
+"""Solving the matrix Dyson equation of a pencil: continuation, derivatives, two-point functions.
 
-A pencil L = A + (blocks linear in Gaussian matrices) of N x N blocks has an inverse whose normalised block traces T tend
-to the solution of (theory page, section 9; Helton, Rashidi Far and Speicher 2007)
-
-    T = sum_k w_k (A_k - Y)^-1,      Y = eta(T),      k runs over the eigenvalues of the deterministic matrices in L.
-
-The unknowns are the entries Y[writes] that the linear covariance map eta fills, from the entries T[reads]:
-F(Y) = eta t(Y) - Y = 0 is a small system, solved by Newton's method. Newton alone may land on another branch, so the
-equation is first solved for L - i x (unique with Im T > 0), x is led from 3 to 0, and what is found is certified:
-
-    (1 - T eta(.) T*) X = T T*   has a positive X    <=>    T eta(.) T* contracts    <=>    T is the limit,
-
-since then the implicit function theorem leads T back into Im T > 0, where the solution is unique. Inside a spectrum,
-where this map has eigenvalue one, Im T >= 0 (not zero) takes its place.
+F(Y) = eta(T(Y)) - Y = 0 is a small system for Newton's method, which alone may land on a wrong branch. So the pencil is
+scaled, the equation is solved for L - i x at x = 3 and x is led towards 0: Euler predictor, Newton corrector,
+half-averaged steps Y <- (Y + eta(T))/2 where those fail. On the way x = 0 itself is tried, and taken only with the
+certificate of `dyson`. (Theory page, section 9.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from resolvent.equivalents.dyson import (
+    CHUNK,
+    Array,
+    Dyson,
+    average,
+    certified,
+    green_matrices,
+    image,
+    matrix_of,
+    read,
+    sandwich,
+    solve_rows,
+    upper,
+)
 
 START = 3.0
 """Where on the imaginary axis the continuation starts, the pencil being scaled to entries of order one."""
+NEAR = 0.5
+"""Below it the end point x = 0 is tried."""
 TOLERANCE = 1e-11
 """Residual max|F| / max(1, max|Y|), of the scaled system, below which a solution counts."""
-POSITIVE = 1e-7
-"""How negative, relative to the largest eigenvalue, rounding may leave one that should not be negative."""
-
-
-@dataclass(frozen=True)
-class Dyson:
-    """One equation per point of a batch.
-
-    constant (B, K, N, N): A at each of K nodes; weights (K, N): weight of the node in the dimension of each block;
-    eta (B, R, P): the covariance map from the P entries `reads` (2, P) of T to the R entries `writes` (2, R) of Y.
-    """
-
-    constant: Array
-    weights: Array
-    eta: Array
-    writes: Array
-    reads: Array
-
-    def take(self, points: Array) -> Dyson:
-        """Return the equations of some points of the batch."""
-        return replace(self, constant=self.constant[points], eta=self.eta[points])
 
 
 @dataclass(frozen=True)
@@ -61,79 +44,6 @@ class Fixed:
     residual: Array
     iterations: Array
     converged: Array
-
-
-# ---------------------------------------------------------------- the equation
-
-
-def _inverse(matrices: Array) -> Array:
-    try:
-        return np.asarray(np.linalg.inv(matrices))
-    except np.linalg.LinAlgError:
-        bad = ~(np.linalg.cond(matrices) < 1e16)
-        return np.where(
-            bad[..., None, None],
-            np.nan,
-            np.linalg.inv(np.where(bad[..., None, None], np.eye(matrices.shape[-1]), matrices)),
-        )
-
-
-def _green(dyson: Dyson, unknowns: Array, shift: Array | float = 0.0) -> Array:
-    """(A_k - i shift - Y)^-1, shape (B, K, N, N)."""
-    size = dyson.constant.shape[-1]
-    matrices = (
-        dyson.constant - (1j * np.asarray(shift))[..., None, None, None] * np.eye(size)
-        if np.any(shift)
-        else dyson.constant
-    )
-    matrices = matrices.astype(np.result_type(matrices, unknowns))
-    matrices[..., dyson.writes[0], dyson.writes[1]] -= unknowns[:, None, :]
-    return _inverse(matrices)
-
-
-def _mean(weights: Array, values: Array) -> Array:
-    """Weighted mean over the nodes (axis 1); weights (K, ...) are those of the first axis behind it."""
-    if len(weights) == 1:
-        return np.asarray(values[:, 0])
-    shape = weights.shape + (1,) * (values.ndim - 1 - weights.ndim)
-    return np.asarray((weights.reshape(shape) * values).sum(axis=1))
-
-
-def _average(dyson: Dyson, matrices: Array) -> Array:
-    """Mean over the nodes, each block with the weights of its dimension, shape (B, N, N)."""
-    return _mean(dyson.weights, matrices)
-
-
-def _read(dyson: Dyson, matrices: Array) -> Array:
-    """The entries of the node average that eta reads, shape (B, P)."""
-    rows, cols = dyson.reads
-    return _mean(dyson.weights[:, rows], matrices[..., rows, cols])
-
-
-def _image(dyson: Dyson, matrices: Array) -> Array:
-    """Apply eta to the node average, shape (B, R)."""
-    return np.asarray((dyson.eta @ _read(dyson, matrices)[..., None])[..., 0])
-
-
-def _sandwich(dyson: Dyson, left: Array, right: Array) -> Array:
-    """The R x R matrix of Y -> eta(sum_k w_k left_k Y right_k)."""
-    (rows, cols), (i, j) = dyson.reads, dyson.writes
-    products = left[..., rows[:, None], i] * right[..., j, cols[:, None]]
-    return np.asarray(dyson.eta @ _mean(dyson.weights[:, rows], products))
-
-
-def _solve(matrices: Array, right: Array) -> Array:
-    try:
-        return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0])
-    except np.linalg.LinAlgError:
-        return np.full(right.shape, np.nan, dtype=right.dtype)
-
-
-def _matrix(dyson: Dyson, unknowns: Array) -> Array:
-    size = dyson.constant.shape[-1]
-    full = np.zeros((len(unknowns), size, size), dtype=unknowns.dtype)
-    full[:, dyson.writes[0], dyson.writes[1]] = unknowns
-    return full
 
 
 # ---------------------------------------------------------------- scaling
@@ -163,10 +73,9 @@ def _moments(dyson: Dyson) -> Array:
     rows, cols = np.nonzero(
         (dyson.writes[0] == dyson.writes[1])[:, None] & (dyson.reads[0] == dyson.reads[1])[None, :]
     )
-    np.add.at(
-        moments, (slice(None), dyson.writes[0, rows], dyson.reads[0, cols]), np.abs(dyson.eta[:, rows, cols])
-    )
-    return np.maximum(moments, moments.swapaxes(1, 2))
+    for row, col in zip(rows, cols, strict=True):
+        moments[:, dyson.writes[0, row], dyson.reads[0, col]] += np.abs(dyson.eta[:, row, col])
+    return np.asarray(np.maximum(moments, moments.swapaxes(1, 2)))
 
 
 def _scaled(dyson: Dyson, scale: Array) -> Dyson:
@@ -180,157 +89,131 @@ def _scaled(dyson: Dyson, scale: Array) -> Dyson:
 # ---------------------------------------------------------------- solving
 
 
-def _residual(image: Array, unknowns: Array, scale: Array) -> Array:
-    """max|image - unknowns| / max(1, max|scale|), infinite where it is not a number."""
-    size = np.maximum(1.0, np.max(np.abs(scale), axis=1, initial=0.0))
-    ratio = np.max(np.abs(image - unknowns), axis=1, initial=0.0) / size
+def _size(change: Array, scale: Array) -> Array:
+    """max|change| / max(1, max|scale|), infinite where it is not a number."""
+    ratio = np.max(np.abs(change), axis=1, initial=0.0) / np.maximum(
+        1.0, np.max(np.abs(scale), axis=1, initial=0.0)
+    )
     return np.where(np.isnan(ratio), np.inf, ratio)
 
 
 def _newton(
-    dyson: Dyson, unknowns: Array, shift: Array | float, steps: int, goal: float = 1e-13
+    dyson: Dyson, unknowns: Array, shift: Array | None, steps: int, goal: float = 1e-13
 ) -> tuple[Array, Array, Array]:
-    """Newton's method until its steps are below the goal or rounding stops them; returns Y, the Green's matrices, residual.
+    """Newton's method until its steps fall below the goal or rounding stops them; returns Y, T_k and the residual.
 
     The size of the steps decides, not the residual: near a singularity a tiny residual may hide a large error. A point
     whose steps are still large after five of them is given up.
     """
     eye = np.eye(unknowns.shape[1])
-    unknowns, live = unknowns.copy(), np.arange(len(unknowns))
-    part, before, residual = dyson, np.full(len(unknowns), np.inf), np.full(len(unknowns), np.inf)
-    shift = np.broadcast_to(shift, (len(unknowns),))
-    green = _green(dyson, unknowns, shift)
-    image, current = _image(dyson, green), green
+    unknowns, green = unknowns.copy(), green_matrices(dyson, unknowns, shift)
+    residual = before = np.full(len(unknowns), np.inf)
+    residual = residual.copy()
+    live = np.arange(len(unknowns))
+    y, now, target, part = unknowns, green, image(dyson, green), dyson
     for count in range(steps):
-        y = unknowns[live] + _solve(eye - _sandwich(part, current, current), image - unknowns[live])
-        current = _green(part, y, shift[live])
-        image = _image(part, current)
-        step, left = _residual(y, unknowns[live], y), _residual(image, y, y)
-        unknowns[live], green[live], residual[live] = y, current, left
+        change = solve_rows(eye - sandwich(part, now, now), target - y)
+        y = y + change
+        now = green_matrices(part, y, None if shift is None else shift[live])
+        target = image(part, now)
+        step, left = _size(change, y), _size(target - y, y)
+        unknowns[live], green[live], residual[live] = y, now, left
         stalled = (step > 0.3 * before) & (step < 1e-3) & (left < TOLERANCE)
         going = ~stalled & (step >= goal) & (step < (1e30 if count < 5 else 0.1))
-        if not going.any():
-            break
-        before = step[going]
+        before = step
         if not going.all():
-            live, part, current, image = live[going], part.take(going), current[going], image[going]
+            live, y, now, target, before = live[going], y[going], now[going], target[going], before[going]
+            if not len(live):
+                break
+            part = part.take(going)
     return unknowns, green, residual
 
 
 def _averaged(dyson: Dyson, unknowns: Array, shift: Array, steps: int) -> Array:
     """Half-averaged steps Y <- (Y + eta(T))/2: slow, but they cannot leave Im T > 0."""
     for _ in range(steps):
-        unknowns = 0.5 * (unknowns + _image(dyson, _green(dyson, unknowns, shift)))
+        unknowns = 0.5 * (unknowns + image(dyson, green_matrices(dyson, unknowns, shift)))
     return unknowns
 
 
-def _imaginary(dyson: Dyson, green: Array) -> tuple[Array, Array]:
-    """Whether Im T >= 0, up to rounding, and whether it is not zero."""
-    traces = _average(dyson, np.nan_to_num(green))
-    values = np.linalg.eigvalsh((traces - traces.conj().swapaxes(1, 2)) / 2j)
-    size = np.abs(traces).max((1, 2))
-    return values[:, 0] >= -POSITIVE * size, values[:, -1] > 1e-8 * size
+def _predict(dyson: Dyson, unknowns: Array, shift: Array, target: Array) -> Array:
+    """Euler predictor: along dY/dx of the solution at L - i x."""
+    green = green_matrices(dyson, unknowns, shift)
+    right = 1j * image(dyson, green @ green)
+    slope = solve_rows(np.eye(right.shape[1]) - sandwich(dyson, green, green), right)
+    return unknowns + (target - shift)[:, None] * np.where(np.isfinite(slope), slope, 0.0)
 
 
-def _upper(dyson: Dyson, green: Array) -> Array:
-    positive, present = _imaginary(dyson, green)
-    return positive & present
+def _correct(dyson: Dyson, guess: Array, target: Array) -> tuple[Array, Array]:
+    """Solution near a guess at L - i target, and whether it is one in Im T > 0."""
+    found, green, residual = _newton(dyson, guess, target, 6, goal=1e-5)
+    return found, (residual < 1e-8) & upper(dyson, green)
 
 
-def contracts(dyson: Dyson, green: Array) -> Array:
-    """Whether T eta(.) T* is a contraction: the solution X = sum_k w_k G (1 + V) G*, V = eta(X), must have V >= 0."""
-    adjoint = green.conj().swapaxes(-1, -2)
-    right = _image(dyson, green @ adjoint)
-    growth = _solve(np.eye(right.shape[1]) - _sandwich(dyson, green, adjoint), right)
-    finite = np.isfinite(growth).all(axis=1)
-    matrix = _matrix(dyson, np.where(finite[:, None], growth, 0.0))
-    values = np.linalg.eigvalsh((matrix + matrix.conj().swapaxes(1, 2)) / 2)
-    return np.asarray(finite & (values[:, 0] >= -POSITIVE * np.maximum(values[:, -1], 0.0)))
-
-
-def _certified(dyson: Dyson, green: Array) -> Array:
-    if not np.iscomplexobj(green):
-        return contracts(dyson, np.nan_to_num(green))
-    positive, present = _imaginary(dyson, green)
-    return positive & (present | contracts(dyson, np.nan_to_num(green)))
-
-
-def _tangent(dyson: Dyson, green: Array) -> Array:
-    """dY/dx of the solution at L - i x."""
-    right = 1j * _image(dyson, green @ green)
-    return _solve(np.eye(right.shape[1]) - _sandwich(dyson, green, green), right)
-
-
-def _advance(dyson: Dyson, unknowns: Array, shift: Array, target: Array) -> tuple[Array, Array, Array]:
-    """One step of the continuation: Euler predictor, Newton corrector, averaged steps where those fail."""
-    guess = unknowns + (target - shift)[:, None] * _tangent(dyson, _green(dyson, unknowns, shift))
-    guess = np.where(np.isfinite(guess), guess, unknowns)
-    found, green, residual = _newton(dyson, guess, target, 6, 1e-5)
-    good = (residual < 1e-8) & _upper(dyson, green)
+def _advance(dyson: Dyson, unknowns: Array, shift: Array, target: Array) -> tuple[Array, Array]:
+    """One step of the continuation; averaged steps from the last solution where prediction fails."""
+    found, good = _correct(dyson, _predict(dyson, unknowns, shift, target), target)
     if not good.all():
-        bad = ~good
-        part = dyson.take(bad)
-        slow = _averaged(part, unknowns[bad], target[bad], 40)
-        retry, retry_green, retry_residual = _newton(part, slow, target[bad], 6, 1e-5)
-        kept = (retry_residual < 1e-8) & _upper(part, retry_green)
-        found[bad] = np.where(kept[:, None], retry, slow)
-        good[bad] = kept
-    return found, good, residual
+        part, bad = dyson.take(~good), ~good
+        found[bad], good[bad] = _correct(part, _averaged(part, unknowns[bad], target[bad], 40), target[bad])
+    return found, good
 
 
 def _land(dyson: Dyson, unknowns: Array, shift: Array, real: bool) -> tuple[Array, Array, Array]:
-    """Try the solution at x = 0 from the one at x, and keep it only with its certificate."""
-    guess = unknowns - shift[:, None] * _tangent(dyson, _green(dyson, unknowns, shift))
-    guess = np.where(np.isfinite(guess), guess, unknowns)
-    found, green, residual = _newton(dyson, guess.real if real else guess, 0.0, 20)
-    return found, residual, (residual < TOLERANCE) & _certified(dyson, green)
+    """Try x = 0 from the solution at x; returns Y, the residual, and whether it carries its certificate."""
+    guess = _predict(dyson, unknowns, shift, np.zeros(len(shift)))
+    found, green, residual = _newton(dyson, guess.real if real else guess, None, 20)
+    return found, residual, (residual < TOLERANCE) & certified(dyson, green)
 
 
-def _continue(dyson: Dyson, real: bool) -> tuple[Array, Array, Array, Array]:
-    count, unknown = dyson.constant.shape[0], dyson.writes.shape[1]
-    shift = np.full(count, START)
-    factor = np.full(count, 0.3)
-    unknowns = np.zeros((count, unknown), dtype=complex)
-    unknowns, *_ = _newton(dyson, _averaged(dyson, unknowns, shift, 5), shift, 6, 1e-5)
-    done = np.zeros(count, dtype=bool)
-    residual = np.full(count, np.inf)
-    result = np.full((count, unknown), np.nan, dtype=float if real else complex)
-    iterations = np.zeros(count, dtype=int)
-    active = np.arange(count)
+def _continue(dyson: Dyson, real: bool) -> Fixed:
+    """Lead every point from x = START to 0, with a step of its own; the traces of the result are left empty."""
+    count, width = len(dyson.constant), dyson.writes.shape[1]
+    shift, factor = np.full(count, START), np.full(count, 0.3)
+    unknowns = _averaged(dyson, np.zeros((count, width), dtype=complex), shift, 5)
+    unknowns, _ = _correct(dyson, unknowns, shift)
+    result = np.full((count, width), np.nan, dtype=float if real else complex)
+    residual, iterations = np.full(count, np.inf), np.zeros(count, dtype=int)
+    done, active = np.zeros(count, dtype=bool), np.arange(count)
     while active.size:
-        part = dyson.take(active)
         iterations[active] += 1
-        if (shift[active] < 0.5).any():
-            found, left, landed = _land(part, unknowns[active], shift[active], real)
-            result[active[landed]] = found[landed]
-            residual[active] = left
-            done[active[landed]] = True
-            active = active[~landed & (shift[active] > 1e-13) & (iterations[active] < 200)]
-            part = dyson.take(active)
+        near = active[shift[active] < NEAR]
+        if near.size:
+            found, residual[near], landed = _land(dyson.take(near), unknowns[near], shift[near], real)
+            result[near[landed]] = found[landed]
+            done[near[landed]] = True
+            alive = (shift > 1e-13) & (factor < 0.9999) & (iterations < 200) & ~done
+            active = active[alive[active]]
         target = shift[active] * factor[active]
-        found, good, _ = _advance(part, unknowns[active], shift[active], target)
-        unknowns[active[good]] = found[good]
-        shift[active[good]] = target[good]
+        found, good = _advance(dyson.take(active), unknowns[active], shift[active], target)
+        unknowns[active[good]], shift[active[good]] = found[good], target[good]
         factor[active] = np.where(good, np.maximum(factor[active] ** 1.5, 0.03), np.sqrt(factor[active]))
-        active = active[factor[active] < 0.9999]
-    return result, residual, iterations, done
+    return Fixed(np.empty(0), result, residual, iterations, done)
+
+
+def _solve(dyson: Dyson) -> Fixed:
+    real = not np.iscomplexobj(dyson.constant) and not np.iscomplexobj(dyson.eta)
+    scale = _balance(dyson)
+    scaled = _scaled(dyson, scale)
+    fixed = _continue(scaled, real)
+    traces = average(scaled, green_matrices(scaled, fixed.unknowns))
+    traces = scale[:, :, None] * traces * scale[:, None, :]
+    traces[~fixed.converged] = np.nan
+    i, j = dyson.writes
+    return replace(fixed, traces=traces, unknowns=fixed.unknowns / (scale[:, i] * scale[:, j]))
 
 
 def solve(dyson: Dyson) -> Fixed:
     """Solve the equation at every point of the batch, on the branch that is the limit of the random pencil.
 
-    Each point converges with its certificate (see the head of this file) or has `converged` False and NaN traces.
+    Each point converges with the certificate of `dyson`, or has `converged` False and traces NaN.
     """
-    real = not np.iscomplexobj(dyson.constant) and not np.iscomplexobj(dyson.eta)
-    scale = _balance(dyson)
-    scaled = _scaled(dyson, scale)
+    count, nodes, size, _ = dyson.constant.shape
+    chunk = max(1, CHUNK // (nodes * size**2 + dyson.eta.shape[1] * dyson.eta.shape[2]))
     with np.errstate(all="ignore"):
-        unknowns, residual, iterations, done = _continue(scaled, real)
-        traces = _average(scaled, _green(scaled, unknowns))
-    traces = scale[:, :, None] * traces * scale[:, None, :]
-    traces[~done] = np.nan
-    i, j = dyson.writes
-    return Fixed(traces, unknowns / (scale[:, i] * scale[:, j]), residual, iterations, done)
+        parts = [_solve(dyson.take(np.arange(k, min(k + chunk, count)))) for k in range(0, count, chunk)]
+    fields = zip(*((p.traces, p.unknowns, p.residual, p.iterations, p.converged) for p in parts), strict=True)
+    return Fixed(*(np.concatenate(field) for field in fields))
 
 
 # ---------------------------------------------------------------- derivatives and two points
@@ -338,11 +221,11 @@ def solve(dyson: Dyson) -> Fixed:
 
 def derivative(dyson: Dyson, fixed: Fixed, d_constant: Array, d_eta: Array) -> Array:
     """dT (B, N, N) when A moves by d_constant and eta by d_eta: the equation differentiated, one linear solve."""
-    green = _green(dyson, fixed.unknowns)
+    green = green_matrices(dyson, fixed.unknowns)
     moved = -green @ d_constant @ green
-    right = _image(dyson, moved) + (d_eta @ _read(dyson, green)[..., None])[..., 0]
-    change = _solve(np.eye(right.shape[1]) - _sandwich(dyson, green, green), right)
-    return _average(dyson, moved + green @ _matrix(dyson, change)[:, None] @ green)
+    right = image(dyson, moved) + (d_eta @ read(dyson, green)[..., None])[..., 0]
+    change = solve_rows(np.eye(right.shape[1]) - sandwich(dyson, green, green), right)
+    return average(dyson, moved + green @ matrix_of(dyson, change)[:, None] @ green)
 
 
 def two_point(dyson: Dyson, first: Fixed, other: Dyson, second: Fixed, inserted: Array) -> Array:
@@ -350,7 +233,7 @@ def two_point(dyson: Dyson, first: Fixed, other: Dyson, second: Fixed, inserted:
 
     They solve X = sum_k w_k G (inserted + eta(X)) G', G and G' the two Green's matrices.
     """
-    left, right = _green(dyson, first.unknowns), _green(other, second.unknowns)
+    left, right = green_matrices(dyson, first.unknowns), green_matrices(other, second.unknowns)
     plain = left @ inserted @ right
-    change = _solve(np.eye(dyson.writes.shape[1]) - _sandwich(dyson, left, right), _image(dyson, plain))
-    return _average(dyson, plain + left @ _matrix(dyson, change)[:, None] @ right)
+    change = solve_rows(np.eye(dyson.writes.shape[1]) - sandwich(dyson, left, right), image(dyson, plain))
+    return average(dyson, plain + left @ matrix_of(dyson, change)[:, None] @ right)

@@ -115,17 +115,23 @@ def Diagonal(name: str, dim: Dim, values: object, weights: object = None) -> Exp
 
 
 def Given(name: str, rows: Dim, cols: Dim, matrix: object) -> Expression:
-    """Return a given matrix. Simulated at other sizes it stands for many copies of itself on the block diagonal.
+    """Return a given matrix, rectangular or symmetric, in general position to everything random.
 
-    The shares of its rows and columns must be those of the dimensions: p x q numbers for a ratio p/q.
+    At other sizes it stands for copies of itself on the block diagonal, so a rectangular one must have the ratio of its
+    dimensions. Several given matrices of one dimension must commute. Raises ValueError if entries are not finite or a
+    square matrix is not symmetric.
     """
     entries = np.array(matrix, dtype=float)
     if entries.ndim != 2 or not np.isfinite(entries).all():
         raise ValueError(f"{name} must be a finite two-dimensional array, got shape {entries.shape}")
-    square = dimension(rows) == dimension(cols)
-    if square and entries.shape[0] != entries.shape[1]:
-        raise ValueError(f"{name} is declared {rows} x {cols}, got shape {entries.shape}")
-    return Deterministic(name, rows, cols, entries, None, square and bool(np.array_equal(entries, entries.T)))
+    symmetric = False
+    if dimension(rows) == dimension(cols):
+        if entries.shape[0] != entries.shape[1]:
+            raise ValueError(f"{name} is declared {rows} x {cols}, got shape {entries.shape}")
+        if not np.allclose(entries, entries.T, rtol=0, atol=1e-12 * np.abs(entries).max()):
+            raise ValueError(f"a square given matrix must be symmetric, {name} is not")
+        entries, symmetric = (entries + entries.T) / 2, True
+    return Deterministic(name, rows, cols, entries, None, symmetric)
 
 
 def _variance(value: object) -> Scalar:

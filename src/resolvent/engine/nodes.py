@@ -91,9 +91,7 @@ def _matrices(group: list[Deterministic]) -> tuple[dict[str, Array], dict[Dim, A
         return {first.name: long}, {first.rows: _share(rows, len(long)), first.cols: _share(cols, len(long))}
     for leaf in group:
         if leaf.weights is not None or not leaf.symmetric or leaf.values.shape != first.values.shape:
-            raise ValueError(
-                f"{leaf.name} must be symmetric, and of the size of {first.name}, beside other given matrices"
-            )
+            raise ValueError(f"{leaf.name} beside {first.name}: given matrices that share a dimension must all be square")
     size = len(first.values)
     mix = np.random.default_rng(0).standard_normal(len(group))
     _, basis = np.linalg.eigh(sum(m * leaf.values for m, leaf in zip(mix, group, strict=True)))

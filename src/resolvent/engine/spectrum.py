@@ -90,16 +90,13 @@ def support(equivalent: Equivalent, values: Mapping[str, object], points: int = 
         return np.asarray(stieltjes(equivalent, z, values).value)
 
     reach = _reach(m)
-    atoms = _atoms(m, reach, points)
-    low, high = -reach, reach
+    coarse = np.linspace(-reach, reach, points) + 1e-9 * reach
+    lit = coarse[~_dark(m, coarse, reach)]
     edges = np.empty((0, 2))
-    for _ in range(2):
-        grid = np.linspace(low, high, points) + 1e-9 * reach
-        edges = _edges(m, grid, reach)
-        if not len(edges):
-            break
-        pad = 0.02 * (edges[-1, 1] - edges[0, 0])
-        low, high = edges[0, 0] - pad, edges[-1, 1] + pad
+    if lit.size:
+        pad = 4 * reach / points
+        edges = _edges(m, np.linspace(lit[0] - pad, lit[-1] + pad, points) + 1e-9 * reach, reach)
+    atoms = _atoms(m, reach, points)
     mass = sum(atoms.values()) + sum(_mass(m, a, b) for a, b in edges)
     return Spectrum(edges, atoms, float(mass))
 

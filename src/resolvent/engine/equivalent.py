@@ -10,7 +10,7 @@ Low-rank parts sum_k c_k u_k v_k^T at blocks of the pencil leave the traces T al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from resolvent.engine.letters import Random
 from resolvent.engine.pencil import Assembly, Pencil, pencil
 from resolvent.engine.result import Measurement, Spectrum, Value
 from resolvent.engine.scalar import Dim, Scalar, number, scalar
-from resolvent.engine.vectors import Vector
+from resolvent.engine.vectors import Outer, Vector
 from resolvent.equivalents.pencil import Array, Dyson, Fixed, derivative, solve, two_point
 
 Labels = list[tuple[int, Vector]]
@@ -64,10 +64,13 @@ class Equivalent:
 
     @cached_property
     def symbols(self) -> frozenset[str]:
-        """Names that need a value."""
-        return frozenset[str]().union(
-            *(s.symbols for s in _scalars(self.expression)), *(s.symbols for s in self.sizes.values())
-        )
+        """Names that every evaluation needs; quadratic forms also need those of the Gram matrices."""
+        return _names([*_scalars(self.expression), *self.sizes.values()])
+
+    @cached_property
+    def gram_symbols(self) -> frozenset[str]:
+        """Names in the Gram matrices of the low-rank parts."""
+        return _names([entry for v in _vectors(self.expression) for row in v.gram for entry in row])
 
     @cached_property
     def _denominators(self) -> frozenset[Scalar]:
@@ -75,14 +78,14 @@ class Equivalent:
             *(s.substitute(self.sizes).denominators for s in _scalars(self.expression))
         )
 
-    def points(self, values: Mapping[str, object]) -> Points:
+    def points(self, values: Mapping[str, object], vectors: tuple[Vector, ...] = ()) -> Points:
         """Solve at the given values of the symbols, numbers or arrays that broadcast."""
-        missing, extra = self.symbols - set(values), set(values) - self.symbols
+        more = _names([entry for v in vectors for row in v.gram for entry in row])
+        needed = self.symbols | more | (self.gram_symbols if vectors else frozenset())
+        missing, extra = needed - set(values), set(values) - needed - self.gram_symbols
         if missing or extra:
             given = ", ".join(sorted(values)) or "none"
-            raise ValueError(
-                f"values are needed for {', '.join(sorted(self.symbols)) or 'no symbol'}, got {given}"
-            )
+            raise ValueError(f"values are needed for {', '.join(sorted(needed)) or 'no symbol'}, got {given}")
         arrays = {name: _numeric(name, value) for name, value in values.items()}
         shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
         flat = {
@@ -96,7 +99,7 @@ class Equivalent:
         dyson = self.assembly.dyson(flat, count)
         return Points(shape, flat, dyson, _solve(dyson))
 
-    def block(self, i: int, j: int, **values: object) -> Value:
+    def block(self, i: int, j: int, /, **values: object) -> Value:
         """Limit of the normalised trace of block (i, j) of the pencil's inverse; zero between different dimensions."""
         size = len(self.pencil)
         if not (0 <= i < size and 0 <= j < size):
@@ -110,27 +113,26 @@ class Equivalent:
         _require_square(self.expression)
         return self.block(*self.pencil.read, **values)
 
-    def quadratic(self, left: Vector, right: Vector, **values: object) -> Value:
+    def quadratic(self, left: Vector, right: Vector, /, **values: object) -> Value:
         """Limit of u'Qv, low-rank parts included, in units of n: with |y|^2 = n this is y'Qy/n."""
-        points = self.points(values)
+        points = self.points(values, (left, right))
         form, *_ = self._form(points, self._labels(left, right))
         return points.report(form[:, 0, 1])
 
-    def derivative(self, symbol: str, *vectors: Vector, **values: object) -> Value:
+    def derivative(self, symbol: str, /, *vectors: Vector, **values: object) -> Value:
         """Exact derivative in a symbol of the trace, or of the quadratic form if two vectors are given."""
-        if symbol not in self.symbols:
-            raise ValueError(
-                f"the derivative must be in one of {', '.join(sorted(self.symbols))}, got {symbol}"
-            )
         if len(vectors) not in (0, 2):
             raise ValueError(f"a derivative takes no vector or two, got {len(vectors)}")
-        points = self.points(values)
+        if symbol not in values:
+            raise ValueError(f"the derivative must be in one of {', '.join(sorted(values))}, got {symbol}")
+        points = self.points(values, vectors)
         constant, eta, outer = self.assembly.slope(symbol, points.values, len(points.fixed.residual))
         moved = derivative(points.dyson, points.fixed, constant, eta)
-        if not vectors:
-            _require_square(self.expression)
-            return points.report(moved[:, self.pencil.read[0], self.pencil.read[1]])
-        return points.report(self._form_slope(points, moved, outer, symbol, self._labels(*vectors)))
+        if vectors:
+            labels = self._labels(*vectors)
+            return points.report(self._form_slope(points, moved, outer, symbol, labels))
+        _require_square(self.expression)
+        return points.report(moved[:, self.pencil.read[0], self.pencil.read[1]])
 
     def two_point(self, first: Mapping[str, object], second: Mapping[str, object]) -> Value:
         """Limit of tr Q(first) Q(second)/n for the same random matrices at two values of the symbols.
@@ -159,7 +161,7 @@ class Equivalent:
         )
         return both.report(two_point(one.dyson, one.fixed, two.dyson, two.fixed, inserted)[:, 0, 0])
 
-    def density(self, grid: object, **values: object) -> Value:
+    def density(self, grid: object, /, **values: object) -> Value:
         """Density of the spectrum on a grid (atoms left out), of a symmetric expression.
 
         For Q = inv(gamma I + B) without a value for the bare symbol gamma it is the spectrum of B, otherwise that of
@@ -326,6 +328,14 @@ def _scalars(expression: Expression) -> list[Scalar]:
     nodes = _walk(expression)
     found = [value for node in nodes if isinstance(node, Sum) for _, value in node.terms]
     return found + [node.variance for node in nodes if isinstance(node, Random)]
+
+
+def _vectors(expression: Expression) -> set[Vector]:
+    return {v for node in _walk(expression) if isinstance(node, Outer) for v in (node.left, node.right)}
+
+
+def _names(scalars: Iterable[Scalar]) -> frozenset[str]:
+    return frozenset(name for value in scalars for name in value.symbols)
 
 
 def _numeric(name: str, value: object) -> Array:

@@ -71,8 +71,21 @@ def _columns(system: System, read: tuple[int, int], letters: Letters) -> list[Ar
 
 
 def _relations(system: System, read: tuple[int, int]) -> Array:
-    """P (blocks, independent blocks): each block as a combination of the first independent ones of its dimension."""
+    """P (blocks, independent blocks): each block as a combination of the first independent ones of its dimension.
+
+    A relation whose coefficients depend on the symbols can hold at a few samples; more are drawn until nothing changes.
+    """
     samples = [_columns(system, read, Letters(system, seed)) for seed in (1, 2)]
+    basis = _common_relations(system, read, samples)
+    while True:
+        samples.append(_columns(system, read, Letters(system, len(samples) + 1)))
+        again = _common_relations(system, read, samples)
+        if basis.shape == again.shape and np.allclose(basis, again, rtol=1e-6, atol=1e-8):
+            return again
+        basis = again
+
+
+def _common_relations(system: System, read: tuple[int, int], samples: list[list[Array]]) -> Array:
     flat = [np.concatenate([sample[k].ravel() for sample in samples]) for k in range(len(system.rows))]
     kept: list[int] = []
     rows: list[dict[int, float]] = []
@@ -143,7 +156,7 @@ def minimise(system: System, read: tuple[int, int]) -> System:
     if basis.shape[0] == basis.shape[1]:
         return system
     reduced = _without_kernel(_congruence(system, basis), read)
-    letters = Letters(system, 3)
+    letters = Letters(system, 0)
     old, new = (_columns(each, read, letters)[read[0]] for each in (system, reduced))
     if not np.allclose(old, new, rtol=1e-6, atol=1e-8 * np.abs(old).max()):
         raise ArithmeticError("the reduced pencil differs from the original")

@@ -1,4 +1,4 @@
-"""Random models: sums, products, transposes and inverses of shared leaves, up to a given depth, always invertible."""
+"""Random models: sums, products, transposes, inverses of shared leaves up to a depth, always invertible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Attention: the engine against 50-digit values of the three-scalar route, and against the real nonlinearity simulated.
+"""Attention: the engine against 50-digit values of the three-scalar route, and against the real nonlinearity
+simulated.
 
 attention.json holds 120 settings computed from the closed-form averages of the theory page, sections 3 to 5.
 """
@@ -33,7 +34,7 @@ ORACLES = json.loads((Path(__file__).parent / "attention.json").read_text())
 
 @pytest.fixture(scope="module")
 def model():
-    """Section 3 in full: rank-one signal and weights, residual d, the directions of a0 and a2, a target beside y."""
+    """Section 3 in full: signal, weights, residual d, the directions of a0 and a2, a target beside y."""
     a1, sigma, d, spike, a2 = symbols("a1 sigma d spike a2")
     snr, kk, qq, mk, mq, kq = symbols("snr kk qq mk mq kq")
     ybar, kappa, one_target = symbols("ybar kappa one_target")
@@ -121,7 +122,7 @@ def test_pencil_is_as_small_as_that_of_the_theory_page():
 
 
 def test_block_traces_are_t_u_and_alpha():
-    """Gamma = [[alpha, b, 0], [b, -t, 1], [0, 1, c g]]^-1 averaged over Marchenko-Pastur: the traces of blocks 0 and 3."""
+    """Section 4: t, u and alpha by damped iteration, averages over Marchenko-Pastur by quadrature."""
     eq, c = noise_only(), 0.5
     values = {"gamma": 0.1, "a1": 0.6, "sigma": 0.3}
     s2 = 0.09
@@ -192,7 +193,7 @@ def test_linear_and_residual_attention():
 
 
 def test_two_heads():
-    """Two equal heads are one head of half the ridge, halved; two heads share the scores, so their noises are correlated."""
+    """Two equal heads are one head at half the ridge, halved; different ones have correlated noises."""
     Z = Gaussian("Z", P, N)
     scores = Z.T @ Z / sqrt(P)
 

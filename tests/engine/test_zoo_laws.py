@@ -1,4 +1,4 @@
-"""Spectral laws with a closed form: the engine must reproduce each, and so must a simulation of the same expression."""
+"""Spectral laws with a closed form: the engine, and a simulation of the same expression, reproduce each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ridge regression and random features: bias, variance, optimal ridge, train and test error, double descent."""
+"""Ridge regression and random features: bias, variance, optimal ridge, test error, double descent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAMMA = Symbol("gamma")
 
 
 def test_ridge_bias_variance_and_optimal_ridge():
-    """y = X'b + noise: risk = gamma^2 b'R^2 b + noise^2 tr(S R^2)/n, R = (S + gamma)^-1, S = XX'/n (p x p)."""
+    """y = X'b + noise: risk gamma^2 b'R^2 b + noise^2 tr(S R^2)/n, R = (S + gamma)^-1, S = XX'/n."""
     ratio, signal, noise = 0.5, 2.0, 0.7
     X = Gaussian("X", P, N)
     (b,) = vectors("b", P, signal)
@@ -48,7 +48,7 @@ def test_ridge_bias_variance_and_optimal_ridge():
 
 
 def mei_montanari(psi1, psi2, ridge, mu1, mu_star):
-    """Excess test error of random-feature ridge regression, Mei and Montanari 2022, Definition 1 and Theorem 2."""
+    """Bias and variance of random-feature ridge regression, Mei and Montanari 2022, Definition 1."""
     zeta = mu1 / mu_star
     z2, lam = zeta**2, ridge / mu_star**2
     xi = 1j * np.sqrt(psi1 * psi2 * lam)

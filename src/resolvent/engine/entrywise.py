@@ -1,13 +1,14 @@
 """Entry-wise nonlinearities of inner products, replaced by a linear part and independent noise.
 
-For scores S = s A^T B of variance tau^2 per entry, with a_k = E[f(tau x) h_k(x)] and f centred, in operator norm
+For scores S = s A^T B of variance tau^2 per entry, with a_k = E[f(tau x) h_k(x)] and f centred, in operator
+norm
 
     f(S) = (a_1/tau)(S - diagonal) + noise,      variance of the noise: sum_{k >= 2} a_k^2
 
-(theory page, sections 3 and 8). A = B makes a symmetric kernel: its diagonal is set to zero and the noise is a Wigner
-matrix. Independent A and B (random features) make a matrix with iid noise and no diagonal to speak of. Two functions of
-the same scores have noise of covariance sum_{k >= 2} a_k a_k' per entry (section 8c). The directions of a_2, which
-are orthogonal to balanced labels, are left out.
+(theory page, sections 3 and 8). A = B makes a symmetric kernel: its diagonal is set to zero and the noise is
+a Wigner matrix. Independent A and B (random features) make a matrix with iid noise and no diagonal to speak
+of. Two functions of the same scores have noise of covariance sum_{k >= 2} a_k a_k' per entry (section 8c).
+The directions of a_2, which are orthogonal to balanced labels, are left out.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ import numpy as np
 
 from resolvent.engine.expression import Expression, Identity, Product, Sum, eye
 from resolvent.engine.letters import Random
-from resolvent.engine.scalar import Scalar, number
+from resolvent.engine.scalar import Dim, Scalar, number
 from resolvent.engine.vectors import Outer
 
 REACH, PIECES = 12.0, 96
-"""The Gaussian average runs over [-12, 12] in 96 pieces of 20 Gauss-Legendre nodes: kinks at multiples of 1/4 are exact."""
+"""Gaussian averages: 96 pieces of 20 Gauss-Legendre nodes; kinks at multiples of 1/4 are exact."""
 
 
 @dataclass(frozen=True)
 class Entrywise(Expression):
-    """f applied to the entries of a matrix of scores; made by `entrywise`, `noise` being what linearisation adds."""
+    """f applied to the entries of scores; made by `entrywise`. `noise` is what linearisation adds."""
 
     function: Callable[[Any], Any]
     argument: Expression
@@ -91,13 +92,16 @@ def gaussian_mean(function: Callable[[Any], Any]) -> float:
 
 
 def entrywise(function: Callable[[Any], Any], scores: Expression) -> Expression:
-    """Return f applied to the entries of scores `s A.T @ B`, A and B Gaussian plus low rank, the same or independent.
+    """Return f applied to the entries of scores `s A.T @ B`, A and B Gaussian plus low rank, the same or
+    independent.
 
-    `scores` may carry weights, A.T @ M @ B with M the identity plus low rank. Its entries must have a variance that is a
-    number: X.T @ X / sqrt(p). A symmetric kernel gets a zero diagonal, also in simulations. In products with dimensions,
-    f(scores) counts as a matrix of entries of order one: K = entrywise(np.tanh, X.T @ X / sqrt(p)) / sqrt(p).
+    `scores` may carry weights, A.T @ M @ B with M the identity plus low rank. Its entries must have a
+    variance that is a number: X.T @ X / sqrt(p). A symmetric kernel gets a zero diagonal, also in
+    simulations. In products with dimensions, f(scores) counts as a matrix of entries of order one: K =
+    entrywise(np.tanh, X.T @ X / sqrt(p)) / sqrt(p).
 
-    Raises ValueError if the scores have another form, or if f is not centred under the Gaussian law of the scores.
+    Raises ValueError if the scores have another form, or if f is not centred under the Gaussian law of the
+    scores.
     """
     first, second, factor = _inner_product(scores)
     square = factor * factor * first.variance * second.variance * first.cols

@@ -1,11 +1,7 @@
-"""From an expression to its deterministic equivalent: traces, quadratic forms, derivatives, two-point functions.
+"""From an expression to its deterministic equivalent: traces, forms, derivatives, two-point functions.
 
-Sizes are in units of the expression's own dimension (its rows), n say: tr Q/n, and u'Qv with |y|^2 = n counted as 1.
-Low-rank parts sum_k c_k u_k v_k^T at blocks of the pencil leave the traces T alone and enter quadratic forms through
-
-    F = B (1 + C B)^-1,      B[(i, u), (j, v)] = T_ij u'v,      dF = (1 + B C)^-1 dB (1 + C B)^-1 - F dC F
-
-(theory page, sections 5 and 9). Every number carries the residual and the certificate of the fixed point behind it.
+Sizes are in units of the expression's own dimension (its rows), n say: tr Q/n, and u'Qv with |y|^2 = n
+counted as 1. Every number carries the residual and the certificate of the fixed point behind it.
 """
 
 from __future__ import annotations
@@ -18,14 +14,15 @@ import numpy as np
 
 from resolvent.engine.entrywise import Entrywise
 from resolvent.engine.expression import Expression, Inverse, Sum
-from resolvent.engine.letters import Random
+from resolvent.engine.forms import Forms
+from resolvent.engine.letters import Deterministic, Random
 from resolvent.engine.pencil import Assembly, Pencil, pencil
+from resolvent.engine.ratios import sizes
 from resolvent.engine.result import Measurement, Spectrum, Value
-from resolvent.engine.scalar import Dim, Scalar, number, scalar
+from resolvent.engine.scalar import Dim, Scalar
 from resolvent.engine.vectors import Outer, Vector
-from resolvent.equivalents.pencil import Array, Dyson, Fixed, derivative, solve, two_point
-
-Labels = list[tuple[int, Vector]]
+from resolvent.equivalents.dyson import Array, Dyson
+from resolvent.equivalents.pencil import Fixed, derivative, solve, two_point
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """Deterministic equivalent of `expression`; made by `equivalent`. `sizes`: dimensions in units of the first."""
+    """Deterministic equivalent of an expression, dimensions in units of its rows; made by `equivalent`."""
 
     expression: Expression
     sizes: Mapping[Dim, Scalar] = field(hash=False)
@@ -100,7 +97,7 @@ class Equivalent:
         return Points(shape, flat, dyson, _solve(dyson))
 
     def block(self, i: int, j: int, /, **values: object) -> Value:
-        """Limit of the normalised trace of block (i, j) of the pencil's inverse; zero between different dimensions."""
+        """Limit of the normalised trace of block (i, j) of the inverse pencil; zero across dimensions."""
         size = len(self.pencil)
         if not (0 <= i < size and 0 <= j < size):
             raise ValueError(f"blocks are numbered 0 to {size - 1}, got ({i}, {j})")
@@ -111,13 +108,14 @@ class Equivalent:
     def trace(self, **values: object) -> Value:
         """Limit of tr Q/n, n the dimension of the (square) expression."""
         _require_square(self.expression)
-        return self.block(*self.pencil.read, **values)
+        i, j = self.pencil.read
+        return self.block(i, j, **values)
 
     def quadratic(self, left: Vector, right: Vector, /, **values: object) -> Value:
         """Limit of u'Qv, low-rank parts included, in units of n: with |y|^2 = n this is y'Qy/n."""
         points = self.points(values, (left, right))
-        form, *_ = self._form(points, self._labels(left, right))
-        return points.report(form[:, 0, 1])
+        forms = Forms(self.assembly, left, right)
+        return points.report(forms.value(points.fixed.traces, points.values))
 
     def derivative(self, symbol: str, /, *vectors: Vector, **values: object) -> Value:
         """Exact derivative in a symbol of the trace, or of the quadratic form if two vectors are given."""
@@ -129,16 +127,17 @@ class Equivalent:
         constant, eta, outer = self.assembly.slope(symbol, points.values, len(points.fixed.residual))
         moved = derivative(points.dyson, points.fixed, constant, eta)
         if vectors:
-            labels = self._labels(*vectors)
-            return points.report(self._form_slope(points, moved, outer, symbol, labels))
+            forms = Forms(self.assembly, *vectors)
+            slope = forms.slope(points.fixed.traces, moved, outer, symbol, points.values)
+            return points.report(slope)
         _require_square(self.expression)
         return points.report(moved[:, self.pencil.read[0], self.pencil.read[1]])
 
     def two_point(self, first: Mapping[str, object], second: Mapping[str, object]) -> Value:
         """Limit of tr Q(first) Q(second)/n for the same random matrices at two values of the symbols.
 
-        The two may differ in symbols that multiply deterministic parts only; otherwise write the product as one
-        expression. For first = second = gamma of inv(gamma I + ...) this is minus the derivative.
+        The two may differ in symbols that multiply deterministic parts only; otherwise write the product as
+        one expression. For first = second = gamma of inv(gamma I + ...) this is minus the derivative.
         """
         if self.pencil.read != (0, 0) or not isinstance(self.expression, Inverse):
             raise ValueError("two_point needs a symmetric inverse; write any other product as one expression")
@@ -164,8 +163,8 @@ class Equivalent:
     def density(self, grid: object, /, **values: object) -> Value:
         """Density of the spectrum on a grid (atoms left out), of a symmetric expression.
 
-        For Q = inv(gamma I + B) without a value for the bare symbol gamma it is the spectrum of B, otherwise that of
-        the expression itself.
+        For Q = inv(gamma I + B) without a value for the bare symbol gamma it is the spectrum of B, otherwise
+        that of the expression itself.
         """
         from resolvent.engine import spectrum
 
@@ -191,67 +190,19 @@ class Equivalent:
         """
         from resolvent.engine.measure import simulate
 
-        predicted = self.quadratic(*vectors, **values) if vectors else self.trace(**values)
+        predicted = self.quadratic(vectors[0], vectors[1], **values) if vectors else self.trace(**values)
         numbers = simulate(self.expression, self.sizes, n, draws, seed, vectors, values)
         return Measurement(
             float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(draws)), draws, n, predicted
         )
 
-    # ------------------------------------------------------------ low-rank algebra
-
-    def _labels(self, left: Vector, right: Vector) -> Labels:
-        """Vectors of the blocks they act in: the two asked for, then those of the low-rank parts."""
-        i, j = self.pencil.read
-        for vector, at in ((left, i), (right, j)):
-            if vector.dim != self.pencil.dims[at]:
-                raise ValueError(
-                    f"{vector.name} lives in {vector.dim}, a side of the expression in {self.pencil.dims[at]}"
-                )
-        inner = [
-            ((part.row, part.outer.left), (part.col, part.outer.right)) for part in self.assembly.low_rank
-        ]
-        return [(i, left), (j, right), *dict.fromkeys(label for pair in inner for label in pair)]
-
-    def _form(self, points: Points, labels: Labels) -> tuple[Array, Array, Array]:
-        """F, B and C on the labelled vectors, each (count, k, k)."""
-        count, size = len(points.fixed.residual), len(labels)
-        gram = self.assembly.gram(labels)(points.values, count).reshape(count, size, size)
-        bilinear = _spread(points.fixed.traces, labels) * gram
-        coupling = self._coupling(self.assembly.outer(points.values, count), labels)
-        ones = np.eye(size)
-        return (
-            np.nan_to_num(bilinear) @ np.linalg.inv(ones + coupling @ np.nan_to_num(bilinear)),
-            bilinear,
-            coupling,
-        )
-
-    def _coupling(self, outer: Array, labels: Labels) -> Array:
-        """C: the coefficient of u v^T at block (i, j) in row (i, u), column (j, v)."""
-        where = {label: k for k, label in enumerate(labels) if k > 1}
-        full = np.zeros((len(outer), len(labels), len(labels)), dtype=outer.dtype)
-        for k, part in enumerate(self.assembly.low_rank):
-            full[:, where[part.row, part.outer.left], where[part.col, part.outer.right]] += outer[:, k]
-        return full
-
-    def _form_slope(self, points: Points, moved: Array, outer: Array, symbol: str, labels: Labels) -> Array:
-        count, size = len(points.fixed.residual), len(labels)
-        form, bilinear, coupling = self._form(points, labels)
-        table = self.assembly.gram(labels)
-        gram, gram_slope = (
-            t(points.values, count).reshape(count, size, size) for t in (table, table.derivative(symbol))
-        )
-        d_bilinear = _spread(moved, labels) * gram + _spread(points.fixed.traces, labels) * gram_slope
-        ones, bilinear = np.eye(size), np.nan_to_num(bilinear)
-        left, right = np.linalg.inv(ones + bilinear @ coupling), np.linalg.inv(ones + coupling @ bilinear)
-        slope = left @ np.nan_to_num(d_bilinear) @ right - form @ self._coupling(outer, labels) @ form
-        return np.asarray(slope[:, 0, 1])
-
 
 def equivalent(expression: Expression, ratios: Mapping[Scalar, object] | None = None) -> Equivalent:
     """Return the deterministic equivalent of an expression of random matrices.
 
-    `ratios` fixes the shape of the limit: {p / n: 0.5}, or a symbol in place of the number. Raises ValueError if terms
-    of a sum grow differently with the dimensions, if the expression as a whole grows, or if a ratio is missing.
+    `ratios` fixes the shape of the limit: {p / n: 0.5}, or a symbol in place of the number. Raises ValueError
+    if terms of a sum grow differently with the dimensions, if the expression as a whole grows, or if a ratio
+    is missing.
     """
     degree = expression.degree
     if degree:
@@ -259,35 +210,11 @@ def equivalent(expression: Expression, ratios: Mapping[Scalar, object] | None = 
     dims = {expression.rows, expression.cols}
     dims |= {dim for node in _walk(expression) for dim in (node.rows, node.cols)}
     dims |= {dim for s in _scalars(expression) for dim in s.dims}
-    return Equivalent(expression, _sizes(expression.rows, dims, ratios or {}))
-
-
-def _sizes(reference: Dim, dims: set[Dim], ratios: Mapping[Scalar, object]) -> dict[Dim, Scalar]:
-    links: list[tuple[Dim, Dim, Scalar]] = []
-    for key, value in ratios.items():
-        powers = dict(key.terms[0][0]) if isinstance(key, Scalar) and len(key.terms) == 1 else {}
-        tops = [dim for dim, power in powers.items() if isinstance(dim, Dim) and power == 1]
-        bottoms = [dim for dim, power in powers.items() if isinstance(dim, Dim) and power == -1]
-        if len(powers) != 2 or len(tops) != 1 or len(bottoms) != 1:
-            raise ValueError(f"a ratio must be one dimension over another, such as p / n, got {key}")
-        size = scalar(value)
-        if size.constant is not None and not size.constant > 0:
-            raise ValueError(f"the ratio {tops[0]}/{bottoms[0]} must be positive, got {size}")
-        links.append((tops[0], bottoms[0], size))
-    sizes = {reference: number(1.0)}
-    while True:
-        count = len(sizes)
-        for top, bottom, size in links:
-            if bottom in sizes:
-                sizes.setdefault(top, size * sizes[bottom])
-            elif top in sizes:
-                sizes[bottom] = sizes[top] / size
-        if len(sizes) == count:
-            break
-    lost = sorted(str(dim) for dim in dims - set(sizes))
-    if lost:
-        raise ValueError(f"ratios must relate every dimension to {reference}, got none for {', '.join(lost)}")
-    return sizes
+    known = sizes(expression.rows, dims, ratios or {})
+    for node in _walk(expression):
+        if isinstance(node, Deterministic):
+            node.fits(known[node.rows] / known[node.cols])
+    return Equivalent(expression, known)
 
 
 def _solve(dyson: Dyson) -> Fixed:
@@ -311,11 +238,6 @@ def _solve(dyson: Dyson) -> Fixed:
         mirrored.iterations,
         mirrored.converged,
     )
-
-
-def _spread(traces: Array, labels: Labels) -> Array:
-    at = np.array([block for block, _ in labels])
-    return traces[:, at[:, None], at[None, :]]
 
 
 def _walk(expression: Expression) -> list[Expression]:

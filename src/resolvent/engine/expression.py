@@ -1,7 +1,7 @@
 """The expression tree: frozen, canonical matrices that users combine with + - @ / .T and inv.
 
-Transposes are pushed to the leaves, products are flattened, sums collect equal terms and are sorted, scalars are pulled
-out of products. So A.T == B compares structure, and "symmetric" means e.T == e.
+Transposes are pushed to the leaves, products are flattened, sums collect equal terms and are sorted, scalars
+are pulled out of products. So A.T == B compares structure, and "symmetric" means e.T == e.
 """
 
 from __future__ import annotations

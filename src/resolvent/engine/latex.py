@@ -28,7 +28,8 @@ def scalar_latex(value: Scalar) -> str:
     """Sum of monomials, negative powers under a fraction bar."""
     parts = []
     for monomial, number in value.terms:
-        above, below = [], []
+        above: list[str] = []
+        below: list[str] = []
         for atom, exponent in monomial:
             base = f"({scalar_latex(atom)})" if isinstance(atom, Scalar) else name_latex(str(atom))
             power = abs(exponent)
@@ -53,6 +54,11 @@ def leaf_latex(leaf: Expression) -> str:
         else name_latex(name)
     )
     return text + (r"^\top" if str(leaf).endswith(".T") else "")
+
+
+def _factor(value: Scalar) -> str:
+    text = scalar_latex(value)
+    return text if len(value.terms) == 1 else f"({text})"
 
 
 def _block(block: Sequence[tuple[Expression, Scalar]]) -> str:
@@ -81,7 +87,7 @@ def matrix_latex(
     )
     for write in sorted({w for w, _ in covariance}):
         terms = [
-            f"{scalar_latex(value) if len(value.terms) == 1 else '(' + scalar_latex(value) + ')'} T_{{{r[0] + 1}{r[1] + 1}}}"
+            f"{_factor(value)} T_{{{r[0] + 1}{r[1] + 1}}}"
             for (w, r), value in sorted(covariance.items())
             if w == write
         ]

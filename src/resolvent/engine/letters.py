@@ -1,7 +1,7 @@
 """Random and deterministic matrices, the letters of an expression.
 
-Random entries are Gaussian; by universality the limits hold for any independent entries of the same variance with a
-finite fourth moment.
+Random entries are Gaussian; by universality the limits hold for any independent entries of the same variance
+with a finite fourth moment.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from resolvent.engine.scalar import Dim, Scalar, dimension, scalar
 
 @dataclass(frozen=True)
 class Random(Expression):
-    """Gaussian matrix X: entries of one variance, E[X_ij X_ji] = correlation * variance, otherwise independent.
+    """Gaussian matrix X: entries of one variance, E[X_ij X_ji] = correlation * variance, otherwise
+    independent.
 
-    `source` is set on the noise of an entry-wise nonlinearity: what two such noises share decides their covariance.
+    `source` is set on the noise of an entry-wise nonlinearity: what two such noises share decides their
+    covariance.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Random(Expression):
 
 @dataclass(frozen=True)
 class Deterministic(Expression):
-    """A given matrix, diagonal or full. `values` is its diagonal (then `weights` says how frequent each is) or itself."""
+    """A given matrix: `values` is its diagonal, with the `weights` of each, or the matrix itself, without."""
 
     name: str
     rows: Dim
@@ -76,32 +78,44 @@ class Deterministic(Expression):
     def __str__(self) -> str:
         return self.name + (".T" if self.flipped else "")
 
+    def fits(self, ratio: Scalar) -> None:
+        """Check that a rectangular matrix has the ratio of its dimensions; ValueError otherwise."""
+        if self.weights is not None:
+            return
+        rows, cols = self.values.T.shape if self.flipped else self.values.shape
+        if ratio.constant is None or abs(ratio.constant * cols - rows) > 1e-9 * rows:
+            raise ValueError(
+                f"{self.name} is {rows} x {cols}: its dimensions must have that ratio, got {ratio}"
+            )
+
 
 def Gaussian(name: str, rows: Dim, cols: Dim, variance: object = 1.0) -> Expression:
     """Return a rows x cols matrix of independent Gaussian entries, mean 0.
 
-    (By universality the limits hold for any independent entries of this variance with a finite fourth moment.)
+    (By universality the limits hold for any independent entries of this variance with a finite fourth
+    moment.)
     """
     return Random(name, dimension(rows), dimension(cols), _variance(variance))
 
 
 def Wigner(name: str, dim: Dim, variance: object = 1.0) -> Expression:
-    """Return a symmetric Gaussian matrix; off-diagonal entries have this variance (1/n puts the spectrum on [-2, 2])."""
+    """Return a symmetric Gaussian matrix of this variance off the diagonal: 1/n has the spectrum [-2, 2]."""
     return Random(name, dimension(dim), dimension(dim), _variance(variance), 1.0)
 
 
 def Elliptic(name: str, dim: Dim, correlation: float, variance: object = 1.0) -> Expression:
-    """Return a square Gaussian matrix with E[X_ij X_ji] = correlation * variance: 0 iid, 1 Wigner, -1 antisymmetric."""
+    """Return a square Gaussian matrix with E[X_ij X_ji] = correlation * variance: 0 iid, 1 Wigner."""
     if not -1 <= correlation <= 1:
         raise ValueError(f"correlation must be between -1 and 1, got {correlation}")
     return Random(name, dimension(dim), dimension(dim), _variance(variance), float(correlation))
 
 
 def Diagonal(name: str, dim: Dim, values: object, weights: object = None) -> Expression:
-    """Return a diagonal matrix known by its spectral law: `values` with `weights` (default: equal), which sum to one.
+    """Return a diagonal matrix known by its spectral law: `values` with `weights` (default: equal), which sum
+    to one.
 
-    Diagonals of one dimension share an order: value k of one stands at the same places as value k of another, so
-    their numbers of values and their weights must be the same.
+    Diagonals of one dimension share an order: value k of one stands at the same places as value k of another,
+    so their numbers of values and their weights must be the same.
     """
     numbers = np.atleast_1d(np.array(values, dtype=float))
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
@@ -117,9 +131,9 @@ def Diagonal(name: str, dim: Dim, values: object, weights: object = None) -> Exp
 def Given(name: str, rows: Dim, cols: Dim, matrix: object) -> Expression:
     """Return a given matrix, rectangular or symmetric, in general position to everything random.
 
-    At other sizes it stands for copies of itself on the block diagonal, so a rectangular one must have the ratio of its
-    dimensions. Several given matrices of one dimension must commute. Raises ValueError if entries are not finite or a
-    square matrix is not symmetric.
+    At other sizes it stands for copies of itself on the block diagonal, so a rectangular one must have the
+    ratio of its dimensions. Several given matrices of one dimension must commute. Raises ValueError if
+    entries are not finite or a square matrix is not symmetric.
     """
     entries = np.array(matrix, dtype=float)
     if entries.ndim != 2 or not np.isfinite(entries).all():

@@ -1,4 +1,5 @@
-"""Linearisation: a rational expression is a block of the inverse of a matrix that is linear in its random matrices.
+"""Linearisation: a rational expression is a block of the inverse of a matrix that is linear in its random
+matrices.
 
 An expression e is kept as a system [[a, b], [c, d]] of linear blocks with Schur complement e = a - b d^-1 c:
 
@@ -7,9 +8,9 @@ An expression e is kept as a system [[a, b], [c, d]] of linear blocks with Schur
     inverse    inv(e) = [[0, 1, 0], [1, -a, -b], [0, -c, -d]]
     x + x^T    [[a + a^T, b, c^T], [b^T, 0, d^T], [c, d, 0]]
 
-A symmetric expression gets a symmetric system (a palindrome x^T s x is one already), any other expression the dilation
-[[0, L^T], [L, 0]]. Blocks whose rows hold multiples of the identity only are then eliminated. Sources: Haagerup and
-Thorbjornsen 2005; Anderson 2013; Helton, Mai and Speicher 2018; theory page, section 9.
+A symmetric expression gets a symmetric system (a palindrome x^T s x is one already), any other expression the
+dilation [[0, L^T], [L, 0]]. Blocks whose rows hold multiples of the identity only are then eliminated.
+Sources: Haagerup and Thorbjornsen 2005; Anderson 2013; Helton, Mai and Speicher 2018; theory page, section 9.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class System:
                 self.put(at_row[i], at_col[j], leaf, value * scale if i == 0 else value)
 
     def insert_both(self, part: System, row: int, col: int, scale: Scalar = ONE) -> None:
-        """Place scale times an expression at (row, col) and its transpose at (col, row), keeping self symmetric."""
+        """Place scale times an expression at (row, col) and its transpose at (col, row)."""
         start = len(self.rows)
         inner_cols, inner_rows = part.cols[1:], part.rows[1:]
         at_col = [col, *range(start, start + len(inner_cols))]
@@ -79,7 +80,6 @@ def _inverse(part: System) -> System:
 
 def _chain(factors: tuple[Expression, ...]) -> System:
     """The frame of a product: -1 on the antidiagonal below which the factors stand."""
-    count = len(factors)
     middles = [factor.cols for factor in factors[:-1]]
     return System([factors[0].rows, *middles], [factors[-1].cols, *reversed(middles)], {})
 
@@ -160,7 +160,7 @@ def _identity_only(system: System, i: int) -> bool:
 
 
 def _pivot(system: System, kept: int) -> tuple[int, int] | None:
-    """A block i of identities only and its partner j (i itself, or another) whose joint Schur complement is linear."""
+    """A block i of identities only and a partner j, or i itself, whose joint Schur complement is linear."""
     for i in range(kept, len(system.rows)):
         if not _identity_only(system, i):
             continue
@@ -187,8 +187,10 @@ def _eliminate(system: System, i: int, j: int) -> System:
                 reduced.put(new_r, new_c, leaf, value)
             left = _multiple(system.entries.get((r, i), {}))
             right = _multiple(system.entries.get((i, c), {}))
+            terms: list[tuple[Expression, Scalar]]
+            unit = Identity(reduced.rows[new_r])
             if i == j:
-                terms = [(Identity(reduced.rows[new_r]), -1 * left * right / pivot)]
+                terms = [(unit, -1 * left * right / pivot)]
             else:
                 terms = [
                     (leaf, left * right * v / pivot**2) for leaf, v in system.entries.get((j, j), {}).items()

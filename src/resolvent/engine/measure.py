@@ -12,7 +12,7 @@ from resolvent.engine.expression import Expression, Identity, Inverse, Product, 
 from resolvent.engine.letters import Deterministic, Random
 from resolvent.engine.scalar import Dim, Scalar
 from resolvent.engine.vectors import Outer, Vector
-from resolvent.equivalents.pencil import Array
+from resolvent.equivalents.dyson import Array
 
 
 def simulate(
@@ -50,9 +50,9 @@ def _draw(
         sample.families.setdefault(vector.dim, {})[vector.family] = vector
     matrix = sample(expression)
     if pair is None:
-        return float(np.trace(matrix)) / len(matrix)
+        return float(np.trace(matrix) / len(matrix))
     u, v = (sample.vector(vector) for vector in pair)
-    return float(u @ matrix @ v) / float(n) ** float(pair[0].degree + pair[1].degree)
+    return float(u @ matrix @ v / n ** float(pair[0].degree + pair[1].degree))
 
 
 class Sample:
@@ -67,6 +67,7 @@ class Sample:
         self.columns: dict[Dim, dict[tuple[tuple[str, ...], str], Array]] = {}
 
     def __call__(self, expression: Expression) -> Array:
+        """Return the matrix of an expression."""
         match expression:
             case Identity():
                 return np.eye(self.numbers[expression.rows.name])
@@ -106,11 +107,10 @@ class Sample:
         scale = np.sqrt(float(leaf.variance(self.bound)))
         plain = self.random.standard_normal(size)
         if not leaf.correlation:
-            return scale * plain
+            return np.asarray(scale * plain)
         even, odd = (plain + plain.T) / np.sqrt(2), (plain - plain.T) / np.sqrt(2)
-        return scale * (
-            np.sqrt((1 + leaf.correlation) / 2) * even + np.sqrt((1 - leaf.correlation) / 2) * odd
-        )
+        mixed = np.sqrt((1 + leaf.correlation) / 2) * even + np.sqrt((1 - leaf.correlation) / 2) * odd
+        return np.asarray(scale * mixed)
 
     def _given(self, leaf: Deterministic) -> Array:
         rows, cols = self.numbers[leaf.rows.name], self.numbers[leaf.cols.name]
@@ -131,7 +131,8 @@ class Sample:
             families = list(self.families[vector.dim].values())
             width = sum(len(member.family) for member in families)
             frame, _ = np.linalg.qr(self.random.standard_normal((self.numbers[vector.dim.name], width)))
-            columns, start = {}, 0
+            columns: dict[tuple[tuple[str, ...], str], Array] = {}
+            start = 0
             for member in families:
                 stop = start + len(member.family)
                 gram = np.array([[float(entry(self.bound)) for entry in row] for row in member.gram])

@@ -1,12 +1,14 @@
 """Reduction of a symmetric pencil to minimal size, the Kalman decomposition of a self-adjoint realisation.
 
-The blocks x of the read columns of L^-1 are rational functions of the letters. Constant linear relations among them,
-x = P x', give the smaller pencil P^T L P, whose constant kernel is then dropped: what is left is minimal for its class
-(Cohn and Reutenauer 1994; Helton, Mai and Speicher 2018). Relations hold for matrices of every size, so they are found
-at small random ones, and the result is checked at fresh ones.
+The blocks x of the read columns of L^-1 are rational functions of the letters. Constant linear relations
+among them, x = P x', give the smaller pencil P^T L P, whose constant kernel is then dropped: what is left is
+minimal for its class (Cohn and Reutenauer 1994; Helton, Mai and Speicher 2018). Relations hold for matrices
+of every size, so they are found at small random ones, and the result is checked at fresh ones.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from resolvent.engine.letters import Deterministic, Random
 from resolvent.engine.linearise import System
 from resolvent.engine.scalar import Dim
 from resolvent.engine.vectors import Outer
-from resolvent.equivalents.pencil import Array
+from resolvent.equivalents.dyson import Array
 
 EXACT = 1e-9
 """Relative size below which a number found from random matrices counts as zero."""
@@ -43,6 +45,7 @@ class Letters:
         return self.matrices[key]
 
     def __call__(self, leaf: Expression) -> Array:
+        """Return the matrix of a leaf."""
         match leaf:
             case Identity():
                 return np.eye(self.sizes[leaf.rows])
@@ -67,13 +70,15 @@ def _columns(system: System, read: tuple[int, int], letters: Letters) -> list[Ar
             part += float(value(letters.numbers)) * letters(leaf)
     at = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in sorted(set(read))])
     columns = np.linalg.solve(full, np.eye(bounds[-1])[:, at])
-    return [columns[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [columns[a:b] for a, b in pairwise(bounds)]
 
 
 def _relations(system: System, read: tuple[int, int]) -> Array:
-    """P (blocks, independent blocks): each block as a combination of the first independent ones of its dimension.
+    """P (blocks, independent blocks): each block as a combination of the first independent ones of its
+    dimension.
 
-    A relation whose coefficients depend on the symbols can hold at a few samples; more are drawn until nothing changes.
+    A relation whose coefficients depend on the symbols can hold at a few samples; more are drawn until
+    nothing changes.
     """
     samples = [_columns(system, read, Letters(system, seed)) for seed in (1, 2)]
     basis = _common_relations(system, read, samples)

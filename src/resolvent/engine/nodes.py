@@ -1,7 +1,7 @@
 """Deterministic matrices of a pencil on common nodes: simultaneous eigenvalues and their weights.
 
-Random matrices with Gaussian entries do not change their law under rotations, so only the joint spectrum of the
-deterministic ones counts: node k holds one eigenvalue (singular value, for a rectangular one) of each.
+Random matrices with Gaussian entries do not change their law under rotations, so only the joint spectrum of
+the deterministic ones counts: node k holds one eigenvalue (singular value, for a rectangular one) of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from resolvent.engine.letters import Deterministic
 from resolvent.engine.scalar import Dim
-from resolvent.equivalents.pencil import Array
+from resolvent.equivalents.dyson import Array
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ def common_nodes(dims: Sequence[Dim], leaves: Sequence[Deterministic]) -> Nodes:
         shares |= weights
     count = max((len(share) for share in shares.values()), default=1)
     columns = {dim: k for k, dim in enumerate(dict.fromkeys(dims))}
-    weights = np.zeros((count, len(columns)))
+    table = np.zeros((count, len(columns)))
     for dim, column in columns.items():
         share = shares.get(dim, np.full(count, 1 / count))
-        weights[: len(share), column] = share
+        table[: len(share), column] = share
     padded = {
         leaf: np.pad(found[leaf.name], (0, count - len(found[leaf.name])), mode="edge") for leaf in unique
     }
-    return Nodes(padded, weights, columns)
+    return Nodes(padded, table, columns)
 
 
 def _plain(leaf: Deterministic) -> Deterministic:
@@ -91,7 +91,9 @@ def _matrices(group: list[Deterministic]) -> tuple[dict[str, Array], dict[Dim, A
         return {first.name: long}, {first.rows: _share(rows, len(long)), first.cols: _share(cols, len(long))}
     for leaf in group:
         if leaf.weights is not None or not leaf.symmetric or leaf.values.shape != first.values.shape:
-            raise ValueError(f"{leaf.name} beside {first.name}: given matrices that share a dimension must all be square")
+            raise ValueError(
+                f"{leaf.name} beside {first.name}: given matrices that share a dimension must all be square"
+            )
     size = len(first.values)
     mix = np.random.default_rng(0).standard_normal(len(group))
     _, basis = np.linalg.eigh(sum(m * leaf.values for m, leaf in zip(mix, group, strict=True)))

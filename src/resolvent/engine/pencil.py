@@ -1,7 +1,7 @@
 """The pencil of an expression, as symbols to read and as arrays to solve.
 
-Block (i, j) of the pencil L is a sum of scalar times leaf. With dimension sizes in units of the expression's own
-dimension, the block traces T of L^-1 solve T = (A - eta(T))^-1, where (theory page, section 9)
+Block (i, j) of the pencil L is a sum of scalar times leaf. With dimension sizes in units of the expression's
+own dimension, the block traces T of L^-1 solve T = (A - eta(T))^-1, where (theory page, section 9)
 
     eta(T)_ij = sum over random leaves X at (i, a) and X' at (b, j) of  coef coef' E[X_1k X'_k1] size_a T_ab.
 """
@@ -23,7 +23,7 @@ from resolvent.engine.minimal import minimise
 from resolvent.engine.nodes import Nodes, common_nodes
 from resolvent.engine.scalar import Dim, Scalar, number
 from resolvent.engine.vectors import Outer, Vector
-from resolvent.equivalents.pencil import Array, Dyson
+from resolvent.equivalents.dyson import Array, Dyson
 
 Position = tuple[int, int]
 
@@ -59,6 +59,7 @@ class Table:
         self.moving = [(k, s) for k, s in enumerate(scalars) if s.constant is None]
 
     def __call__(self, values: Mapping[str, Array], count: int) -> Array:
+        """Return their values, shape (count, number of scalars)."""
         kind = np.result_type(float, *values.values()) if values else np.dtype(float)
         out = np.empty((count, len(self.scalars)), dtype=kind)
         out[:] = self.numbers
@@ -73,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Pencil:
-    """Self-adjoint linear pencil: `dims` of its blocks, its `entries`, and the block of its inverse to `read`."""
+    """Self-adjoint linear pencil: `dims` of its blocks, its `entries`, the block of its inverse to `read`."""
 
     dims: tuple[Dim, ...]
     entries: tuple[tuple[Position, tuple[tuple[Expression, Scalar], ...]], ...]
@@ -153,7 +154,7 @@ def pencil(expression: Expression) -> Pencil:
 
 
 class Assembly:
-    """A pencil with dimensions in numbers: arrays of the Dyson equation from values of the symbols, and their slopes."""
+    """A pencil as arrays: the Dyson equation at values of the symbols, and its slopes in them."""
 
     def __init__(self, symbolic: Pencil, sizes: Mapping[Dim, Scalar]) -> None:
         self.dims, self.read = symbolic.dims, symbolic.read

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resolvent.equivalents.pencil import Array
+from resolvent.equivalents.dyson import Array
 
 
 class ConvergenceError(ArithmeticError):
@@ -15,7 +15,8 @@ class ConvergenceError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Value:
-    """A limit: `value` with the residual of its fixed point, the continuation steps, and whether it is certified.
+    """A limit: `value` with the residual of its fixed point, the continuation steps, and whether it is
+    certified.
 
     All have the shape of the parameters. Where `converged` is False the value is NaN.
     """
@@ -59,12 +60,14 @@ class Measurement:
         return (self.mean - float(self.predicted)) / self.se
 
     def __str__(self) -> str:
-        return f"measured {self.mean:.6g} +- {self.se:.2g} (n {self.n}, {self.draws} draws), limit {float(self.predicted):.6g}"
+        measured = f"measured {self.mean:.6g} +- {self.se:.2g} (n {self.n}, {self.draws} draws)"
+        return f"{measured}, limit {float(self.predicted):.6g}"
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Support of a limiting spectral law: `edges` (k, 2) of the bulks, `atoms` {position: mass}, and the total mass.
+    """Support of a limiting spectral law: `edges` (k, 2) of the bulks, `atoms` {position: mass}, and the
+    total mass.
 
     The mass, integral of the density plus atoms, certifies that nothing was missed: it should be one.
     """

@@ -1,8 +1,8 @@
 """Scalars of a model: numbers, symbols bound at evaluation, and dimensions, in one canonical form.
 
-A scalar is a sum of monomials, coefficient times powers of atoms; an atom is a symbol, a dimension, or a scalar whose
-power does not expand. Equal scalars therefore compare equal, derivatives are exact, and the power of the system size
-that a scalar carries (its degree: n + p has 1, 1/sqrt(p) has -1/2) can be read off.
+A scalar is a sum of monomials, coefficient times powers of atoms; an atom is a symbol, a dimension, or a
+scalar whose power does not expand. Equal scalars therefore compare equal, derivatives are exact, and the
+power of the system size that a scalar carries (its degree: n + p has 1, 1/sqrt(p) has -1/2) can be read off.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ class Algebra:
     __slots__ = ()
     __array_ufunc__ = None
 
-    def __add__(self, other: object) -> Scalar:
+    def __add__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, _add)
 
-    def __radd__(self, other: object) -> Scalar:
+    def __radd__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, _add)
 
-    def __mul__(self, other: object) -> Scalar:
+    def __mul__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, _multiply)
 
-    def __rmul__(self, other: object) -> Scalar:
+    def __rmul__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, _multiply)
 
-    def __sub__(self, other: object) -> Scalar:
+    def __sub__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, lambda a, b: _add(a, _multiply(number(-1.0), b)))
 
-    def __rsub__(self, other: object) -> Scalar:
+    def __rsub__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, lambda a, b: _add(b, _multiply(number(-1.0), a)))
 
-    def __truediv__(self, other: object) -> Scalar:
+    def __truediv__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, lambda a, b: _multiply(a, _power(b, Fraction(-1))))
 
-    def __rtruediv__(self, other: object) -> Scalar:
+    def __rtruediv__(self, other: float | Algebra) -> Scalar:
         return _binary(self, other, lambda a, b: _multiply(b, _power(a, Fraction(-1))))
 
     def __pow__(self, exponent: float | Fraction) -> Scalar:
@@ -58,7 +58,7 @@ class Algebra:
 
 @dataclass(frozen=True)
 class Dim(Algebra):
-    """A dimension that grows with the system. As a scalar it is its size: `Z.T @ Z / p`, `ratios={p / n: 0.5}`."""
+    """A dimension that grows with the system; as a scalar, its size: `Z.T @ Z / p`, `ratios={p / n: 0.5}`."""
 
     name: str
 
@@ -171,7 +171,7 @@ class Scalar(Algebra):
 
 
 def Symbol(name: str) -> Scalar:
-    """Return a scalar that gets its value at evaluation: `gamma = Symbol("gamma")`, then `eq.trace(gamma=0.1)`."""
+    """Return a scalar whose value comes later: `gamma = Symbol("gamma")`, then `eq.trace(gamma=0.1)`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a symbol needs a name that is a Python identifier, got {name!r}")
     return _atom(name)

@@ -1,7 +1,7 @@
 """Density, edges and atoms of the spectrum of a symmetric expression B.
 
-With m(z) = tr (B - z)^-1/n the density at x is Im m(x + i0)/pi. The pencil of B - z is solved on the real axis itself,
-as the limit from above; the mass of an atom at x is the limit of s Im m(x + i s).
+With m(z) = tr (B - z)^-1/n the density at x is Im m(x + i0)/pi. The pencil of B - z is solved on the real
+axis itself, as the limit from above; the mass of an atom at x is the limit of s Im m(x + i s).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from resolvent.engine.expression import Expression, Identity, Inverse, Sum, add, eye, transpose_invariant
 from resolvent.engine.result import ConvergenceError, Spectrum, Value
 from resolvent.engine.scalar import Scalar, Symbol, number
-from resolvent.equivalents.pencil import Array
+from resolvent.equivalents.dyson import Array
 
 if TYPE_CHECKING:
     from resolvent.engine.equivalent import Equivalent

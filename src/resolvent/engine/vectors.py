@@ -93,8 +93,8 @@ class Outer(Expression):
 def vectors(names: str, dim: Dim, gram: object) -> tuple[Vector, ...]:
     """Return vectors with a known Gram matrix; they are in general position to everything random.
 
-    `gram` is a nested list of numbers or scalars: `y, one = vectors("y one", n, [[n, m * n], [m * n, n]])`. Vectors made
-    in different calls are orthogonal. For one vector, `gram` may be its squared norm.
+    `gram` is a nested list of numbers or scalars: `y, one = vectors("y one", n, [[n, m * n], [m * n, n]])`.
+    Vectors made in different calls are orthogonal. For one vector, `gram` may be its squared norm.
     """
     family = tuple(names.split())
     rows: Any = gram if isinstance(gram, (list, tuple, np.ndarray)) else [[gram]]

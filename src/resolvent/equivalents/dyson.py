@@ -1,18 +1,20 @@
 """The matrix Dyson equation of a self-adjoint linear pencil, and what certifies a solution.
 
-A pencil L = A + (blocks linear in Gaussian matrices) of N x N blocks has an inverse whose normalised block traces T tend
-to the solution of (theory page, section 9; Helton, Rashidi Far and Speicher 2007)
+A pencil L = A + (blocks linear in Gaussian matrices) of N x N blocks has an inverse whose normalised block
+traces T tend to the solution of (theory page, section 9; Helton, Rashidi Far and Speicher 2007)
 
     T = sum_k w_k G_k,    G_k = (A_k - Y)^-1,    Y = eta(T),
 
-k running over the joint eigenvalues of the deterministic matrices in L. The unknowns are the entries Y[writes] that the
-linear covariance map eta fills from the entries T[reads]. The equation has many solutions. The limit is the one with
+k running over the joint eigenvalues of the deterministic matrices in L. The unknowns are the entries
+Y[writes] that the linear covariance map eta fills from the entries T[reads]. The equation has many solutions.
+The limit is the one with
 
     (1 - F) X = sum_k w_k G_k G_k*  has a positive solution X,    F X = sum_k w_k G_k eta(X) G_k*.
 
-F preserves positivity, so such an X exists if and only if F contracts; then the implicit function theorem leads T into
-the half plane Im T > 0 of the equation for L - i x, where the solution is unique. For complex parameters Im T >= 0 is
-needed as well, and inside a spectrum, where F has eigenvalue one, Im T >= 0 and not zero takes the place of X.
+F preserves positivity, so such an X exists if and only if F contracts; then the implicit function theorem
+leads T into the half plane Im T > 0 of the equation for L - i x, where the solution is unique. For complex
+parameters Im T >= 0 is needed as well, and inside a spectrum, where F has eigenvalue one, Im T >= 0 and not
+zero takes the place of X.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ Array = NDArray[Any]
 CHUNK = 4_000_000
 """How many numbers a work array may hold."""
 POSITIVE = 1e-7
-"""How negative, relative to the largest number beside it, rounding may leave an eigenvalue that is not negative."""
+"""How negative, beside the largest number, rounding may leave an eigenvalue that is not negative."""
 
 
 @dataclass(frozen=True)
 class Dyson:
     """One equation per point of a batch.
 
-    constant (B, K, N, N): A at each of K nodes; weights (K, N): weight of the node in the dimension of each block;
-    eta (B, R, P): the covariance map from the P entries `reads` (2, P) of T to the R entries `writes` (2, R) of Y.
+    constant (B, K, N, N): A at each of K nodes; weights (K, N): weight of the node in the dimension of each
+    block; eta (B, R, P): the covariance map from the P entries `reads` (2, P) of T to the R entries `writes`
+    (2, R) of Y.
     """
 
     constant: Array
@@ -137,7 +140,7 @@ def upper(dyson: Dyson, green: Array) -> Array:
 
 
 def contracts(dyson: Dyson, green: Array) -> Array:
-    """Whether T eta(.) T* is a contraction: the solution X = sum_k w_k G (1 + V) G*, V = eta(X), must have V >= 0."""
+    """Whether F contracts: X = sum_k w_k G_k (1 + V) G_k* with V = eta(X) must have V >= 0."""
     adjoint = green.conj().swapaxes(-1, -2)
     right = image(dyson, green @ adjoint)
     growth = solve_rows(np.eye(right.shape[1]) - sandwich(dyson, green, adjoint), right)
@@ -148,7 +151,7 @@ def contracts(dyson: Dyson, green: Array) -> Array:
 
 
 def certified(dyson: Dyson, green: Array) -> Array:
-    """Whether a solution is the limit: by the contraction for real ones, by Im T and the contraction for complex ones."""
+    """Whether a solution is the limit: F contracts, and Im T >= 0 if it is complex."""
     if not np.iscomplexobj(green):
         return contracts(dyson, np.nan_to_num(green))
     positive, present = _imaginary(dyson, green)

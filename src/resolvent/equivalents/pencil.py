@@ -1,9 +1,9 @@
 """Solving the matrix Dyson equation of a pencil: continuation, derivatives, two-point functions.
 
-F(Y) = eta(T(Y)) - Y = 0 is a small system for Newton's method, which alone may land on a wrong branch. So the pencil is
-scaled, the equation is solved for L - i x at x = 3 and x is led towards 0: Euler predictor, Newton corrector,
-half-averaged steps Y <- (Y + eta(T))/2 where those fail. On the way x = 0 itself is tried, and taken only with the
-certificate of `dyson`. (Theory page, section 9.)
+F(Y) = eta(T(Y)) - Y = 0 is a small system for Newton's method, which alone may land on a wrong branch. So the
+pencil is scaled, the equation is solved for L - i x at x = 3 and x is led towards 0: Euler predictor, Newton
+corrector, half-averaged steps Y <- (Y + eta(T))/2 where those fail. On the way x = 0 itself is tried, and
+taken only with the certificate of `dyson`. (Theory page, section 9.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class Fixed:
-    """Solutions: T (B, N, N), Y[writes] (B, R), residual, iterations and `converged` (B,), which includes the branch."""
+    """Solutions: T (B, N, N), Y[writes] (B, R); residual, iterations, `converged` (B,)."""
 
     traces: Array
     unknowns: Array
@@ -50,10 +50,12 @@ class Fixed:
 
 
 def _balance(dyson: Dyson) -> Array:
-    """Scales D (B, N) that bring the blocks of D L D near order one: least squares on the logarithms of their norms.
+    """Scales D (B, N) that bring the blocks of D L D near order one: least squares on the logarithms of their
+    norms.
 
-    (Curtis and Reid 1972. For ridge gamma it gives gamma^(1/2) against gamma^(-1/2), the scaling of the theory page.)
-    Blocks below 1e-20 count as absent, after a first pass that brings huge diagonal blocks to one.
+    (Curtis and Reid 1972. For ridge gamma it gives gamma^(1/2) against gamma^(-1/2), the scaling of the
+    theory page.) Blocks below 1e-20 count as absent, after a first pass that brings huge diagonal blocks to
+    one.
     """
     norms = np.sqrt(_moments(dyson))
     own = np.diagonal(norms, axis1=1, axis2=2)
@@ -100,10 +102,11 @@ def _size(change: Array, scale: Array) -> Array:
 def _newton(
     dyson: Dyson, unknowns: Array, shift: Array | None, steps: int, goal: float = 1e-13
 ) -> tuple[Array, Array, Array]:
-    """Newton's method until its steps fall below the goal or rounding stops them; returns Y, T_k and the residual.
+    """Newton's method until its steps fall below the goal or rounding stops them; returns Y, T_k and the
+    residual.
 
-    The size of the steps decides, not the residual: near a singularity a tiny residual may hide a large error. A point
-    whose steps are still large after five of them is given up.
+    The size of the steps decides, not the residual: near a singularity a tiny residual may hide a large
+    error. A point whose steps are still large after five of them is given up.
     """
     eye = np.eye(unknowns.shape[1])
     unknowns, green = unknowns.copy(), green_matrices(dyson, unknowns, shift)
@@ -167,7 +170,7 @@ def _land(dyson: Dyson, unknowns: Array, shift: Array, real: bool) -> tuple[Arra
 
 
 def _continue(dyson: Dyson, real: bool) -> Fixed:
-    """Lead every point from x = START to 0, with a step of its own; the traces of the result are left empty."""
+    """Lead every point from x = START to 0, with a step of its own; the traces stay empty."""
     count, width = len(dyson.constant), dyson.writes.shape[1]
     shift, factor = np.full(count, START), np.full(count, 0.3)
     unknowns = _averaged(dyson, np.zeros((count, width), dtype=complex), shift, 5)
@@ -220,7 +223,7 @@ def solve(dyson: Dyson) -> Fixed:
 
 
 def derivative(dyson: Dyson, fixed: Fixed, d_constant: Array, d_eta: Array) -> Array:
-    """dT (B, N, N) when A moves by d_constant and eta by d_eta: the equation differentiated, one linear solve."""
+    """dT (B, N, N) when A moves by d_constant and eta by d_eta: one linear solve."""
     green = green_matrices(dyson, fixed.unknowns)
     moved = -green @ d_constant @ green
     right = image(dyson, moved) + (d_eta @ read(dyson, green)[..., None])[..., 0]

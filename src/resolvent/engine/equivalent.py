@@ -7,7 +7,7 @@ counted as 1. Every number carries the residual and the certificate of the fixed
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -211,32 +211,38 @@ def equivalent(expression: Expression, ratios: Mapping[Scalar, object] | None = 
     dims |= {dim for node in _walk(expression) for dim in (node.rows, node.cols)}
     dims |= {dim for s in _scalars(expression) for dim in s.dims}
     known = sizes(expression.rows, dims, ratios or {})
-    for node in _walk(expression):
-        if isinstance(node, Deterministic):
-            node.fits(known[node.rows] / known[node.cols])
+    _check_letters(expression, known)
     return Equivalent(expression, known)
 
 
+def _check_letters(expression: Expression, known: Mapping[Dim, Scalar]) -> None:
+    """One matrix to a name; given matrices of the shape that the ratios say."""
+    seen: dict[str, Random | Deterministic] = {}
+    for node in _walk(expression):
+        if isinstance(node, (Random, Deterministic)):
+            plain = node.T if node.flipped else node
+            other = seen.setdefault(node.name, plain)
+            if other != plain or getattr(other, "values", None) is not getattr(plain, "values", None):
+                raise ValueError(f"two different matrices are named {node.name}")
+            if isinstance(node, Deterministic):
+                node.fits(known[node.rows] / known[node.cols])
+
+
 def _solve(dyson: Dyson) -> Fixed:
-    """Solve; for parameters in the upper half plane through the conjugate equation."""
-    imaginary = dyson.constant.imag if np.iscomplexobj(dyson.constant) else np.zeros(1)
-    if not imaginary.any():
-        return solve(Dyson(dyson.constant.real, dyson.weights, dyson.eta, dyson.writes, dyson.reads))
-    values = np.linalg.eigvalsh(imaginary)
+    """Solve; for parameters that move the pencil into the upper half plane through the conjugate equation."""
+    constant = dyson.constant
+    if not np.iscomplexobj(constant) or not constant.imag.any():
+        return solve(replace(dyson, constant=constant.real))
+    values = np.linalg.eigvalsh(constant.imag)
     small = 1e-12 * np.abs(values).max()
-    if (values <= small).all():
-        return solve(dyson)
-    if not (values >= -small).all():
-        raise ValueError(
-            "complex values must move the pencil into one half plane: only symmetric expressions, one sign"
-        )
-    mirrored = solve(Dyson(dyson.constant.conj(), dyson.weights, dyson.eta, dyson.writes, dyson.reads))
-    return Fixed(
-        mirrored.traces.conj(),
-        mirrored.unknowns.conj(),
-        mirrored.residual,
-        mirrored.iterations,
-        mirrored.converged,
+    above = (values >= -small).all(axis=(1, 2)) & (values > small).any(axis=(1, 2))
+    if not (above | (values <= small).all(axis=(1, 2))).all():
+        raise ValueError("complex values must move a symmetric pencil into one half plane")
+    mirror = above[:, None, None, None]
+    fixed = solve(replace(dyson, constant=np.where(mirror, constant.conj(), constant)))
+    traces = np.where(mirror[:, 0], fixed.traces.conj(), fixed.traces)
+    return replace(
+        fixed, traces=traces, unknowns=np.where(above[:, None], fixed.unknowns.conj(), fixed.unknowns)
     )
 
 

@@ -29,10 +29,6 @@ def common_nodes(dims: Sequence[Dim], leaves: Sequence[Deterministic]) -> Nodes:
     """Bring all leaves to one list of nodes, padded by nodes of weight zero."""
     unique = {leaf: _plain(leaf) for leaf in leaves}
     names = {leaf.name: leaf for leaf in unique.values()}
-    if any(
-        names[leaf.name] != leaf or names[leaf.name].values is not leaf.values for leaf in unique.values()
-    ):
-        raise ValueError("two different deterministic matrices have the same name")
     found: dict[str, Array] = {}
     shares: dict[Dim, Array] = {}
     for group in _groups(list(names.values())):

@@ -137,10 +137,7 @@ class Pencil:
 def moment(x: Random, y: Random) -> Scalar:
     """E[X_ik Y_ki] for i != k: what E[X M Y] = moment tr(M) I needs."""
     plain_x, plain_y = (replace(leaf.T, flipped=False) if leaf.flipped else leaf for leaf in (x, y))
-    same = plain_x == plain_y
-    if not same and plain_x.name == plain_y.name:
-        raise ValueError(f"two different random matrices are named {x.name}")
-    shared = plain_x.variance if same else covariance(plain_x.source, plain_y.source)
+    shared = plain_x.variance if plain_x == plain_y else covariance(plain_x.source, plain_y.source)
     aligned = x.flipped != y.flipped
     return shared * (1.0 if aligned else plain_x.correlation)
 

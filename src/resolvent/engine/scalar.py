@@ -7,7 +7,7 @@ power of the system size that a scalar carries (its degree: n + p has 1, 1/sqrt(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -210,12 +210,12 @@ def dimension(value: object) -> Dim:
     return value
 
 
-def _binary(left: object, right: object, operation: Any) -> Scalar:
+def _binary(left: object, right: object, operation: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
     try:
         first, second = scalar(left), scalar(right)
     except TypeError:
-        return NotImplemented
-    return operation(first, second)  # type: ignore[no-any-return]
+        return NotImplemented  # type: ignore[no-any-return]
+    return operation(first, second)
 
 
 def _atom(atom: str | Dim) -> Scalar:

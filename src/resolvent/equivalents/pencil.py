@@ -144,7 +144,7 @@ def _predict(dyson: Dyson, unknowns: Array, shift: Array, target: Array) -> Arra
     green = green_matrices(dyson, unknowns, shift)
     right = 1j * image(dyson, green @ green)
     slope = solve_rows(np.eye(right.shape[1]) - sandwich(dyson, green, green), right)
-    return unknowns + (target - shift)[:, None] * np.where(np.isfinite(slope), slope, 0.0)
+    return np.asarray(unknowns + (target - shift)[:, None] * np.where(np.isfinite(slope), slope, 0.0))
 
 
 def _correct(dyson: Dyson, guess: Array, target: Array) -> tuple[Array, Array]:

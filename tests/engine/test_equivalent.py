@@ -35,6 +35,7 @@ def test_a_value_is_a_float_with_its_certificate():
     assert found.converged
     assert found.residual < 1e-12
     assert "converged, residual" in str(found)
+    assert str(ridge()) == "equivalent of inv(gamma I_n + n^-1 Z.T Z) (n = 1, p = 0.5; 2 blocks)"
 
 
 def test_parameters_broadcast():
@@ -128,6 +129,8 @@ def test_bad_input_is_named():
         ridge().trace(gamma=np.nan)
     with pytest.raises(ValueError, match="got none for p"):
         equivalent(Z.T @ Z / N)
+    with pytest.raises(ValueError, match="p names a symbol and a dimension"):
+        equivalent(Symbol("p") * (Z.T @ Z) / N, {P / N: 0.5})
     with pytest.raises(ValueError, match="must be positive, got -1"):
         equivalent(Z.T @ Z / N, {P / N: -1})
     with pytest.raises(ValueError, match="one dimension over another"):

@@ -52,6 +52,8 @@ def test_what_is_not_a_scalar():
         scalar("x")
     with pytest.raises(ValueError, match="Python identifier, got 'a b'"):
         Symbol("a b")
+    with pytest.raises(ValueError, match="cannot be named n, draws, seed, vectors"):
+        Symbol("seed")
     with pytest.raises(ZeroDivisionError):
         _ = A / 0
     with pytest.raises(ValueError, match="root of a negative number, got -2"):

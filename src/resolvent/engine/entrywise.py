@@ -29,7 +29,7 @@ REACH, PIECES = 12.0, 96
 """Gaussian averages: 96 pieces of 20 Gauss-Legendre nodes; kinks at multiples of 1/4 are exact."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entrywise(Expression):
     """f applied to the entries of scores; made by `entrywise`. `noise` is what linearisation adds."""
 

@@ -42,12 +42,19 @@ class Points:
         return Value(*(part.reshape(self.shape)[()] for part in parts))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equivalent:
     """Deterministic equivalent of an expression, dimensions in units of its rows; made by `equivalent`."""
 
     expression: Expression
     sizes: Mapping[Dim, Scalar] = field(hash=False)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        shape = ", ".join(f"{dim} = {size}" for dim, size in self.sizes.items())
+        return f"equivalent of {self.expression} ({shape}; {len(self.pencil)} blocks)"
 
     @cached_property
     def pencil(self) -> Pencil:
@@ -211,6 +218,9 @@ def equivalent(expression: Expression, ratios: Mapping[Scalar, object] | None = 
     dims |= {dim for node in _walk(expression) for dim in (node.rows, node.cols)}
     dims |= {dim for s in _scalars(expression) for dim in s.dims}
     known = sizes(expression.rows, dims, ratios or {})
+    both = sorted(_names(_scalars(expression)) & {dim.name for dim in dims})
+    if both:
+        raise ValueError(f"{', '.join(both)} names a symbol and a dimension")
     _check_letters(expression, known)
     return Equivalent(expression, known)
 

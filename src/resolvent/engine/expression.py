@@ -41,6 +41,9 @@ class Expression:
         """The dimensions in words: `p x n`."""
         return f"{self.rows} x {self.cols}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __add__(self, other: Expression) -> Expression:
         return add([(self, number(1.0)), (_matrix(other), number(1.0))])
 
@@ -72,7 +75,7 @@ def _matrix(value: object) -> Expression:
     return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identity(Expression):
     """I of one dimension; made by `eye`."""
 
@@ -100,7 +103,7 @@ class Identity(Expression):
 # ---------------------------------------------------------------- nodes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sum(Expression):
     """Sum of scalar times matrix, sorted, equal matrices collected; made by `add`."""
 
@@ -131,7 +134,7 @@ class Sum(Expression):
         return "(" + (" + ".join(f"{value} {term}" for term, value in self.terms) or "0") + ")"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Product(Expression):
     """Product of at least two factors that are neither products nor the identity; made by `multiply`."""
 
@@ -166,7 +169,7 @@ class Product(Expression):
         return " ".join(map(str, self.factors))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inverse(Expression):
     """Inverse of a square expression; made by `inv`."""
 

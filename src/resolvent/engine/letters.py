@@ -16,7 +16,7 @@ from resolvent.engine.expression import Expression
 from resolvent.engine.scalar import Dim, Scalar, dimension, scalar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Random(Expression):
     """Gaussian matrix X: entries of one variance, E[X_ij X_ji] = correlation * variance, otherwise
     independent.
@@ -31,7 +31,7 @@ class Random(Expression):
     variance: Scalar
     correlation: float = 0.0
     flipped: bool = False
-    source: Any = field(default=None, repr=False)
+    source: Any = None
 
     @property
     def T(self) -> Random:
@@ -49,15 +49,15 @@ class Random(Expression):
         return self.name + (".T" if self.flipped else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Deterministic(Expression):
     """A given matrix: `values` is its diagonal, with the `weights` of each, or the matrix itself, without."""
 
     name: str
     rows: Dim
     cols: Dim
-    values: Any = field(compare=False, repr=False)
-    weights: Any = field(compare=False, repr=False)
+    values: Any = field(compare=False)
+    weights: Any = field(compare=False)
     symmetric: bool = True
     flipped: bool = False
 

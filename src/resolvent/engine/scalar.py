@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+RESERVED = ("n", "draws", "seed", "vectors")
 SMALLEST = 1e-100
 """Stands for a zero that is divided by; only pivots made by the linearisation may do that, see `pencil`."""
 
@@ -70,11 +71,14 @@ Atom: TypeAlias = "str | Dim | Scalar"
 Monomial: TypeAlias = tuple[tuple[Atom, Fraction], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scalar(Algebra):
     """A sum of monomials, sorted, without zeros; made by `scalar`, `Symbol` and arithmetic."""
 
     terms: tuple[tuple[Monomial, float], ...]
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return " + ".join(_write(monomial, value) for monomial, value in self.terms) or "0"
@@ -174,6 +178,8 @@ def Symbol(name: str) -> Scalar:
     """Return a scalar whose value comes later: `gamma = Symbol("gamma")`, then `eq.trace(gamma=0.1)`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a symbol needs a name that is a Python identifier, got {name!r}")
+    if name in RESERVED:
+        raise ValueError(f"a symbol cannot be named {', '.join(RESERVED)}: `measure` takes these, got {name}")
     return _atom(name)
 
 

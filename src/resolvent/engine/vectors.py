@@ -59,7 +59,7 @@ class Covector:
         return self.vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outer(Expression):
     """The rank-one matrix u v^T."""
 

@@ -53,14 +53,19 @@ class Dyson:
         return replace(self, constant=self.constant[points], eta=self.eta[points])
 
 
+def _regular(matrices: Array) -> tuple[Array, Array]:
+    """The matrices with the identity in place of singular ones, and NaN for these, one for the others."""
+    singular = (np.linalg.slogdet(matrices)[0] == 0)[..., None, None]
+    return np.where(singular, np.eye(matrices.shape[-1]), matrices), np.where(singular, np.nan, 1.0)
+
+
 def _inverse(matrices: Array) -> Array:
     """Inverses, NaN where there is none."""
     try:
         return np.asarray(np.linalg.inv(matrices))
     except np.linalg.LinAlgError:
-        singular = ~(np.linalg.cond(matrices) < 1e16)[..., None, None]
-        regular = np.where(singular, np.eye(matrices.shape[-1]), matrices)
-        return np.where(singular, np.nan, np.linalg.inv(regular))
+        regular, mark = _regular(matrices)
+        return np.asarray(np.linalg.inv(regular) * mark)
 
 
 def green_matrices(dyson: Dyson, unknowns: Array, shift: Array | None = None) -> Array:
@@ -110,11 +115,12 @@ def sandwich(dyson: Dyson, left: Array, right: Array) -> Array:
 
 
 def solve_rows(matrices: Array, right: Array) -> Array:
-    """Solve matrices[b] x = right[b], NaN if one of them is singular."""
+    """Solve matrices[b] x = right[b], NaN where the matrix is singular."""
     try:
         return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0])
     except np.linalg.LinAlgError:
-        return np.full(right.shape, np.nan, dtype=right.dtype)
+        regular, mark = _regular(matrices)
+        return np.asarray(np.linalg.solve(regular, right[..., None])[..., 0] * mark[..., 0])
 
 
 def matrix_of(dyson: Dyson, unknowns: Array) -> Array:

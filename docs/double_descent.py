@@ -1,4 +1,4 @@
-"""Draw docs/double_descent.svg: variance of random-feature ridge regression against the number of features."""
+"""Draw docs/double_descent.svg: variance of random-feature regression against the number of features."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 from resolvent.engine import Dim, Gaussian, equivalent, eye, inv, sqrt, symbols
 
 matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
 n, p, d = Dim("n"), Dim("p"), Dim("d")
 gamma, psi, mu1, mu = symbols("gamma psi mu1 mu")

@@ -37,7 +37,8 @@ class Points:
     def report(self, flat: Array) -> Value:
         """Give numbers (one per point) their shape and certificate."""
         fixed = self.fixed
-        flat = np.where(fixed.converged, flat, np.nan)
+        nothing = complex(np.nan, np.nan) if np.iscomplexobj(flat) else np.nan
+        flat = np.where(fixed.converged, flat, nothing)
         parts = (flat, fixed.residual, fixed.iterations, fixed.converged)
         return Value(*(part.reshape(self.shape)[()] for part in parts))
 

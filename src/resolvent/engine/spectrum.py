@@ -7,6 +7,7 @@ axis itself, as the limit from above; the mass of an atom at x is the limit of s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,8 +97,9 @@ def support(equivalent: Equivalent, values: Mapping[str, object], points: int = 
     if lit.size:
         pad = 4 * reach / points
         edges = _edges(m, np.linspace(lit[0] - pad, lit[-1] + pad, points) + 1e-9 * reach, reach)
-    atoms = _atoms(m, reach, points)
-    mass = sum(atoms.values()) + sum(_mass(m, a, b) for a, b in edges)
+    peaks = [0.0, *_peaks(m, reach, points)]
+    atoms = _atoms(m, reach, peaks)
+    mass = sum(atoms.values()) + sum(_mass(m, a, b, peaks) for a, b in edges)
     return Spectrum(edges, atoms, float(mass))
 
 
@@ -112,7 +114,7 @@ def _reach(m: Any) -> float:
             | (np.abs(np.array([-1, 1, -2, 2]) * radius * probe + 1) > 1)
         )
         if not inside.any():
-            return radius
+            return 1.1 * radius
         radius *= 2
     raise ConvergenceError("the spectrum seems unbounded")
 
@@ -126,49 +128,61 @@ def _edges(m: Any, grid: Array, reach: float) -> Array:
     change = np.flatnonzero(dark[1:] != dark[:-1])
     left, right = grid[change].copy(), grid[change + 1].copy()
     start = dark[change]
-    for _ in range(48 if len(change) else 0):
+    for _ in range(36 if len(change) else 0):
         middle = (left + right) / 2
         same = _dark(m, middle, reach) == start
         left, right = np.where(same, middle, left), np.where(same, right, middle)
     return np.asarray(((left + right) / 2)[: 2 * (len(change) // 2)].reshape(-1, 2))
 
 
-def _mass(m: Any, a: float, b: float) -> float:
-    """Integral of the density over a bulk; x = a + (b - a) sin^4-like map tames edges, hard ones included."""
-    nodes, weights = np.polynomial.legendre.leggauss(160)
+def _mass(m: Any, a: float, b: float, peaks: list[float]) -> float:
+    """Integral of the density over a bulk, cut at its peaks; s^2 (3 - 2 s) tames the ends of each piece."""
+    nodes, weights = np.polynomial.legendre.leggauss(60)
     s = (nodes + 1) / 2
-    smooth, slope = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2
-    values = np.nan_to_num(np.imag(m(a + (b - a) * smooth + 0j))) / np.pi
-    return float(np.sum(weights / 2 * (b - a) * slope * values))
+    inner = sorted(x for x in peaks if a + 1e-6 * (b - a) < x < b - 1e-6 * (b - a))
+    total = 0.0
+    for low, high in pairwise([a, *inner, b]):
+        values = np.nan_to_num(np.imag(m(low + (high - low) * s**2 * (3 - 2 * s) + 0j))) / np.pi
+        total += float(np.sum(weights / 2 * (high - low) * 6 * s * (1 - s) * values))
+    return total
 
 
-def _weight(m: Any, at: float, scale: float) -> float:
-    """Mass of the atom, the s^(1/2) of a hard edge extrapolated away."""
-    s = scale * np.array([1e-8, 1e-10])
-    near, nearer = s * np.imag(m(at + 1j * s))
-    return float((10 * nearer - near) / 9)
-
-
-def _atoms(m: Any, reach: float, points: int) -> dict[float, float]:
-    """Atoms at zero and at the peaks of the smoothed density that sharpen without end."""
+def _peaks(m: Any, reach: float, points: int) -> list[float]:
+    """Where the smoothed density peaks, followed while the smoothing shrinks."""
     width = 4 * reach / points
     grid = np.linspace(-reach, reach, points)
-    height = width * np.imag(m(grid + 1j * width))
-    peaks = [
-        k for k in range(1, points - 1) if height[k] >= max(height[k - 1], height[k + 1]) and height[k] > 1e-3
-    ]
-    found: dict[float, float] = {}
-    for at in [0.0, *(_zoom(m, grid[k], width) for k in peaks)]:
-        mass = _weight(m, at, reach)
-        if mass > 1e-4 and not any(abs(at - other) < 1e-6 * reach for other in found):
-            found[at] = mass
-    return found
+    height = np.imag(m(grid + 1j * width))
+    inner = height[1:-1]
+    found = grid[1:-1][(inner >= height[:-2]) & (inner >= height[2:]) & (width * inner > 1e-3)]
+    return [_zoom(m, float(at), width) for at in found]
 
 
 def _zoom(m: Any, at: float, width: float) -> float:
-    """Follow a peak of the smoothed density while the smoothing shrinks."""
-    for _ in range(12):
+    """Follow a peak while the smoothing shrinks, then go where 1/m, linear beside an atom, vanishes."""
+    for _ in range(4):
         near = at + width * np.linspace(-1.5, 1.5, 31)
         width /= 8
         at = float(near[np.argmax(np.nan_to_num(np.imag(m(near + 1j * width))))])
+    for step in (width, width / 10):
+        one, two = m(at + 1j * step * np.array([1.0, 2.0]))
+        if one != two and np.isfinite([one, two]).all():
+            root = at + float(np.real(1j * step * (1 - two / (one - two))))
+            at = root if abs(root - at) < width else at
     return at
+
+
+def _atoms(m: Any, reach: float, peaks: list[float]) -> dict[float, float]:
+    """Mass at each peak: the limit of s Im m(x + i s), extrapolated past the power of s of a hard edge."""
+    found: dict[float, float] = {}
+    s = reach * np.array([1e-2, 1e-4, 1e-6, 1e-8])
+    for at in peaks:
+        masses = s * np.imag(m(at + 1j * s))
+        masses_here = masses[np.isfinite(masses)]
+        if len(masses_here) < 3:
+            raise ConvergenceError(f"no certified values around the peak at {at:.6g}")
+        first, second, third = masses_here[-3:]
+        bend = first - 2 * second + third
+        mass = float(third - (third - second) ** 2 / bend if abs(bend) > 1e-9 else third)
+        if mass > 1e-3 and not any(abs(at - other) < 1e-6 * reach for other in found):
+            found[at] = mass
+    return found

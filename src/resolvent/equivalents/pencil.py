@@ -29,6 +29,8 @@ from resolvent.equivalents.dyson import (
 
 START = 3.0
 """Where on the imaginary axis the continuation starts, the pencil being scaled to entries of order one."""
+PATIENCE = 0.98
+"""A point is given up when steps to this fraction of x still fail, or after 60 of them."""
 NEAR = 0.5
 """Below it the end point x = 0 is tried."""
 TOLERANCE = 1e-11
@@ -185,7 +187,7 @@ def _continue(dyson: Dyson, real: bool) -> Fixed:
             found, residual[near], landed = _land(dyson.take(near), unknowns[near], shift[near], real)
             result[near[landed]] = found[landed]
             done[near[landed]] = True
-            alive = (shift > 1e-13) & (factor < 0.9999) & (iterations < 200) & ~done
+            alive = (shift > 1e-13) & (factor < PATIENCE) & (iterations < 60) & ~done
             active = active[alive[active]]
         target = shift[active] * factor[active]
         found, good = _advance(dyson.take(active), unknowns[active], shift[active], target)

@@ -92,23 +92,22 @@ def gaussian_mean(function: Callable[[Any], Any]) -> float:
 
 
 def entrywise(function: Callable[[Any], Any], scores: Expression) -> Expression:
-    """Return f applied to the entries of scores `s A.T @ B`, A and B Gaussian plus low rank, the same or
+    """Return f of each entry of the scores `s A.T @ B`, A and B Gaussian plus low rank, the same or
     independent.
 
     `scores` may carry weights, A.T @ M @ B with M the identity plus low rank. Its entries must have a
     variance that is a number: X.T @ X / sqrt(p). A symmetric kernel gets a zero diagonal, also in
-    simulations. In products with dimensions, f(scores) counts as a matrix of entries of order one: K =
-    entrywise(np.tanh, X.T @ X / sqrt(p)) / sqrt(p).
+    simulations. In products with dimensions f(scores) counts as a matrix of entries of order one: attention
+    is K = entrywise(np.tanh, X.T @ X / sqrt(p)) / sqrt(p).
 
-    Raises ValueError if the scores have another form, or if f is not centred under the Gaussian law of the
-    scores.
+    Raises ValueError if the scores have another form, or if f is not centred under their Gaussian law.
     """
     first, second, factor = _inner_product(scores)
     square = factor * factor * first.variance * second.variance * first.cols
     variance = square.constant
     if variance is None or variance <= 0:
         raise ValueError(f"scores must have entries whose variance is a number, got {square}")
-    tau = float(np.sqrt(variance))
+    tau = float(np.copysign(np.sqrt(variance), factor.terms[0][1]))
     name = getattr(function, "__name__", "f")
     mean = gaussian_mean(lambda x: function(tau * x))
     slope = gaussian_mean(lambda x: x * function(tau * x))
@@ -118,22 +117,38 @@ def entrywise(function: Callable[[Any], Any], scores: Expression) -> Expression:
             f"{name} must be centred under the law of the scores, got mean {mean:.6g}: subtract it"
         )
     symmetric = second == first.T
-    source = Source(f"{first} {second}", tau, function)
-    rest = max(power - slope**2, 0.0)
-    label = f"noise[{name}({source.scores})]"
-    noise = Random(label, scores.rows, scores.cols, number(rest), float(symmetric), source=source)
     shift = factor * first.variance * first.cols if symmetric else number(0.0)
+    noise = _noise(
+        name, Source(f"{first} {second}", tau, function), scores, max(power - slope**2, 0.0), symmetric
+    )
     return Entrywise(function, scores, slope / tau, shift, noise)
+
+
+def _noise(name: str, source: Source, scores: Expression, variance: float, symmetric: bool) -> Random:
+    """The noise matrix; that of B.T @ A is the transpose of that of A.T @ B."""
+    first, second, _ = _inner_product(scores)
+    mirrored = f"{second.T} {first.T}"
+    if mirrored < source.scores:
+        return _noise(name, replace(source, scores=mirrored), scores.T, variance, symmetric).T
+    label = f"noise[{name}({source.scores})]"
+    return Random(label, scores.rows, scores.cols, number(variance), float(symmetric), source=source)
 
 
 def covariance(first: Source | None, second: Source | None) -> Scalar:
     """Covariance per entry of the noises of two functions of the same scores; zero between other matrices."""
-    if first is None or second is None or (first.scores, first.scale) != (second.scores, second.scale):
+    if first is None or second is None or first.scores != second.scores:
         return number(0.0)
-    f, g, tau = first.function, second.function, first.scale
-    joint = gaussian_mean(lambda x: np.asarray(f(tau * x)) * np.asarray(g(tau * x)))
-    slopes = gaussian_mean(lambda x: x * f(tau * x)) * gaussian_mean(lambda x: x * g(tau * x))
-    return number(joint - slopes)
+
+    def f(x: Any) -> Any:
+        return np.asarray(first.function(first.scale * x))
+
+    def g(x: Any) -> Any:
+        return np.asarray(second.function(second.scale * x))
+
+    return number(
+        gaussian_mean(lambda x: f(x) * g(x))
+        - gaussian_mean(lambda x: x * f(x)) * gaussian_mean(lambda x: x * g(x))
+    )
 
 
 def _inner_product(scores: Expression) -> tuple[Random, Random, Scalar]:

@@ -230,7 +230,7 @@ def _check_letters(expression: Expression, known: Mapping[Dim, Scalar]) -> None:
     """One matrix to a name; given matrices of the shape that the ratios say."""
     seen: dict[str, Random | Deterministic] = {}
     for node in _walk(expression):
-        if isinstance(node, (Random, Deterministic)):
+        if isinstance(node, Deterministic) or (isinstance(node, Random) and node.source is None):
             plain = node.T if node.flipped else node
             other = seen.setdefault(node.name, plain)
             if other != plain or getattr(other, "values", None) is not getattr(plain, "values", None):

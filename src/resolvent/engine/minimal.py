@@ -55,7 +55,7 @@ class Letters:
             case Random() | Deterministic():
                 symmetric = leaf == leaf.T
                 rows, cols = (leaf.cols, leaf.rows) if leaf.flipped else (leaf.rows, leaf.cols)
-                made = self._new(leaf.name, rows, cols, symmetric)
+                made = self._new(leaf.T if leaf.flipped else leaf, rows, cols, symmetric)
                 return made.T if leaf.flipped else made
         raise TypeError(f"not a letter: {leaf}")
 

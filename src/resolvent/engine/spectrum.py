@@ -27,17 +27,14 @@ DARK = 1e-7
 
 
 def resolvent_of(expression: Expression, given: Mapping[str, object]) -> Expression:
-    """(shift + B)^-1 of the matrix whose spectrum is meant."""
+    """(shift + B)^-1 of the matrix B whose spectrum is meant."""
     if not transpose_invariant(expression):
         raise ValueError("only an expression that is symmetric as written has a density on the real line")
+    terms = [(expression, number(1.0))]
     free = _free_symbol(expression, given)
-    matrix = expression if free is None else add([*_terms(expression), (eye(expression.rows), -1 * free)])
-    return Inverse(add([(matrix, number(1.0)), (eye(expression.rows), Symbol(SHIFT))]))
-
-
-def _terms(expression: Expression) -> list[tuple[Expression, Scalar]]:
-    assert isinstance(expression, Inverse)
-    return [(expression.argument, number(1.0))]
+    if free is not None and isinstance(expression, Inverse):
+        terms = [(expression.argument, number(1.0)), (eye(expression.rows), -1 * free)]
+    return Inverse(add([*terms, (eye(expression.rows), Symbol(SHIFT))]))
 
 
 def _free_symbol(expression: Expression, given: Mapping[str, object]) -> Scalar | None:

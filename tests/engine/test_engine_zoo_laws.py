@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_zoo import agrees
 from scipy.optimize import brentq
-from zoo import agrees
 
 from resolvent.engine import (
     Diagonal,

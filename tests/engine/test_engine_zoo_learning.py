@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from zoo import agrees
+from engine_zoo import agrees
 
 from resolvent.engine import Dim, Gaussian, Symbol, entrywise, equivalent, eye, inv, sqrt, symbols, vectors
 

@@ -173,5 +173,20 @@ def test_different_functions_of_the_same_scores_have_correlated_noise():
     scores = Z.T @ Z / sqrt(P)
     product = equivalent(entrywise(h3, scores) @ entrywise(h34, scores) / P, {P / N: 0.5})
     assert float(product.trace()) == pytest.approx(2.0, rel=1e-9)
+    # twice the scores, and minus the scores, are the same noise through other functions
+    double, minus = (
+        entrywise(f, s * scores) for f, s in ((lambda x: h34(x / 2), 2), (lambda x: h34(-x), -1))
+    )
+    for other in (double, minus):
+        mixed = equivalent(entrywise(h3, scores) @ other / P, {P / N: 0.5})
+        assert float(mixed.trace()) == pytest.approx(2.0, rel=1e-9)
     square = equivalent(entrywise(h34, scores) @ entrywise(h34, scores) / P, {P / N: 0.5})
     assert float(square.trace()) == pytest.approx(4.0, rel=1e-9)
+
+
+def test_transposed_features_are_the_same_features():
+    X, theta = Gaussian("X", N, P), Gaussian("theta", N, P)
+    forth, back = entrywise(np.sign, X @ theta.T / sqrt(P)), entrywise(np.sign, theta @ X.T / sqrt(P))
+    product = equivalent(forth @ back / N, {P / N: 0.5})
+    assert float(product.trace()) == pytest.approx(1.0, rel=1e-9)
+    assert float(equivalent(forth @ forth.T / N, {P / N: 0.5}).trace()) == pytest.approx(1.0, rel=1e-9)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zoo import agrees
+from engine_zoo import agrees
 
 from resolvent.engine import (
     Dim,

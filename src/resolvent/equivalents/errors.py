@@ -13,20 +13,21 @@ arXiv 2506.18656 is E_train, the rest is section 7 of the theory page.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent.equivalents.arguments import checked, gram_matrix, plain
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import Blocks, blocks, response
-from resolvent.equivalents.bulk import ACCEPTED, Bulk, solve_bulk
-from resolvent.equivalents.spikes import CONSTANT, KEY, LABELS, MU, NORM, QUERY, Directions, Spikes, spikes
+from resolvent.equivalents.blocks import WORK
+from resolvent.equivalents.bulk import ACCEPTED, DIRECT, Noise, Stages, solve_bulk
+from resolvent.equivalents.fresh import Errors, Rows, errors, pivoted_errors
+from resolvent.equivalents.matrices import Symmetric
 
+WORKERS=2
 ROWS_AT_ONCE = 4096  # keeps every temporary in cache
 
 
@@ -47,22 +48,6 @@ class AttentionErrors:
     residual: Array | float
     iterations: NDArray[np.int64] | int
     converged: NDArray[np.bool_] | bool
-
-
-class _Rows(NamedTuple):
-    """The arguments of `attention_errors`, flat."""
-
-    ratio: Array
-    ridge: Array
-    a1: Array
-    sigma2: Array
-    shift: Array
-    skip: Array
-    mean_spike: Array
-    a2: Array
-    norm_variance: Array
-    label_mean: Array
-    target_overlap: Array
 
 
 def attention_errors(
@@ -143,61 +128,65 @@ def attention_errors(
         shape = np.broadcast_shapes(scalars, grams.shape[:-2])
     except ValueError:
         raise ValueError(f"arguments must broadcast together, got {scalars} and gram {grams.shape}") from None
-    rows = _Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
+    rows = Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
     flat = np.broadcast_to(grams, (*shape, 3, 3)).reshape(-1, 3, 3)
-    result = _in_chunks(_attention_errors, rows, flat)
-    values: dict[str, Any] = {name: plain(value.reshape(shape)) for name, value in result.items()}
-    return AttentionErrors(**values)
+    result = _in_chunks(rows, flat)
+    return AttentionErrors(*(plain(value.reshape(shape)) for value in result))
 
 
-def _in_chunks(
-    kernel: Callable[[_Rows, Array], dict[str, Array]], rows: _Rows, gram: Array
-) -> dict[str, Array]:
-    """Run the kernel over chunks of rows on the available cores; the split does not depend on their number."""
+def _in_chunks(rows: Rows, gram: Array) -> AttentionErrors:
+    """Solve chunks of rows on the available cores; the split does not depend on their number."""
     size = gram.shape[0]
-    starts = range(0, max(size, 1), ROWS_AT_ONCE)
+    starts = range(0, size, ROWS_AT_ONCE)
+    result=tuple(np.empty(size) for _ in range(7))+(np.empty(size,dtype=np.int64),np.empty(size,dtype=bool))
 
-    def chunk(start: int) -> dict[str, Array]:
+    def chunk(start: int) -> None:
         part = slice(start, start + ROWS_AT_ONCE)
-        return kernel(_Rows(*(v[part] for v in rows)), gram[part])
+        some = Rows(*(np.ascontiguousarray(v[part]) for v in rows))
+        forms = Symmetric(*(np.ascontiguousarray(gram[part, i, j]) for i in range(3) for j in range(i, 3)))
+        for all_rows, value in zip(result, _attention_errors(some, forms, DIRECT), strict=True):
+            all_rows[part] = value
 
-    if len(starts) == 1:
-        return chunk(0)
-    with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(chunk, starts))
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    workers = min(len(starts), WORKERS)
+    if workers < 2:
+        for start in starts: chunk(start)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(chunk, starts))
+    return result
 
 
-def _attention_errors(rows: _Rows, gram: Array) -> dict[str, Array]:
+def _attention_errors(rows: Rows, gram: Symmetric, stages: Stages):
     """`attention_errors` on flat arrays."""
     with np.errstate(all="ignore"):
         ridgeless = rows.ridge == 0.0
-        rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
-        bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip)
-        block = blocks(rows.ratio, rows.a1, bulk)
-        directions = Directions(gram, rows.mean_spike, rows.a2, rows.norm_variance, rows.label_mean)
-        forms = spikes(rows.ratio, rows.a1, block, directions)
-        train, test = _errors(rows, gram, bulk, block, forms)
-    train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, train)
-    test = np.where(ridgeless & (test > 1e9), np.inf, test)
-    t = block.N[:, 0, 0] * rows.sigma2 / (rows.ratio * bulk.averages.alpha)
-    converged = (bulk.residual <= ACCEPTED) & np.isfinite(train) & ~np.isnan(test)
-    values = {
-        "train": train,
-        "test": test,
-        "t": t,
-        "u": np.sqrt(rows.sigma2 / rows.ratio) * bulk.V,
-        "alpha": bulk.averages.alpha,
-        "m": block.N[:, 0, 0] / bulk.averages.alpha,
-    }
-    return {name: np.where(converged, value, np.nan) for name, value in values.items()} | {
-        "residual": bulk.residual,
-        "iterations": bulk.iterations,
-        "converged": converged,
-    }
+        if ridgeless.any():
+            rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
+        bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip, stages)
+        train, test, t, m = _certain_errors(rows, gram, bulk.noise)
+        if ridgeless.any():
+            train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, train)
+            test = np.where(ridgeless & (test > 1e9), np.inf, test)
+        u = np.sqrt(rows.sigma2 / rows.ratio) * bulk.noise.V
+        converged = (bulk.residual <= ACCEPTED) & np.isfinite(train) & ~np.isnan(test)
+    values = (train, test, t, u, bulk.noise.alpha, m)
+    if not converged.all():
+        values = tuple(np.where(converged, value, np.nan) for value in values)
+    return (*values, bulk.residual, bulk.iterations, converged)
 
 
-def _vanishing_ridge(rows: _Rows) -> Array:
+def _certain_errors(rows: Rows, gram: Symmetric, noise: Noise) -> Errors:
+    """The errors, by pivoting where elimination without it leaves doubt."""
+    values, doubt = errors(rows, gram, noise, np.empty((*WORK, rows.ratio.size)))
+    doubtful = np.flatnonzero(~(doubt < 1e-6))
+    if doubtful.size:
+        some = (Rows(*(v[doubtful] for v in rows)), Symmetric(*(v[doubtful] for v in gram)), Noise(*(v[doubtful] for v in noise)))
+        for all_rows, value in zip(values, pivoted_errors(*some), strict=True):
+            all_rows[doubtful] = value
+    return values
+
+
+def _vanishing_ridge(rows: Rows) -> Array:
     """A ridge small enough to stand for zero in double precision.
 
     With a skip connection the variance on a fresh token is a difference that loses digits like 1/ridge, so
@@ -205,60 +194,3 @@ def _vanishing_ridge(rows: _Rows) -> Array:
     """
     scale = rows.sigma2 + rows.a1**2 + (rows.shift + rows.skip) ** 2
     return np.where(rows.skip == 0.0, 1e-30, 1e-8) * np.where(scale > 0.0, scale, 1.0)
-
-
-def _errors(rows: _Rows, gram: Array, bulk: Bulk, block: Blocks, forms: Spikes) -> tuple[Array, Array]:
-    """Training and test error from the forms and their derivatives."""
-    c, kappa, alpha = rows.ratio, rows.target_overlap, bulk.averages.alpha
-    share = (kappa * kappa)[:, None, None]
-    source = _weighted(forms.token_source, forms.token_gram) + _weighted(forms.feature_source, gram)
-    source = share * source / c[:, None, None]
-    source[:, 0, 0] += (1.0 - kappa * kappa) / c
-    Lambda = response(c, rows.sigma2, block, source)
-    inner = np.swapaxes(block.X, -1, -2) @ Lambda @ block.X + share * _weighted(forms.read, gram)
-    train = (rows.ridge / alpha) ** 2 * c * Lambda[:, 0, 0]
-    return train, _test_error(rows, gram, forms, Lambda, inner, alpha)
-
-
-def _weighted(vectors: Array, gram: Array) -> Array:
-    """sum_ij gram_ij v_i v_j' over directions: (rows, blocks, blocks)."""
-    total: Array = np.swapaxes(vectors, -1, -2) @ gram @ vectors
-    return total
-
-
-def _test_error(rows: _Rows, gram: Array, forms: Spikes, Lambda: Array, inner: Array, alpha: Array) -> Array:
-    """E (t0 - prediction)^2 on a fresh token x0 = y0 mu + z0 with label y0 and target t0.
-
-    The prediction is y0 mean + constant + (a1 u + skip w)'z0 + norm fluctuation + noise of power sigma2
-    |v|^2/p, with u the vector that X'M x0 puts on z0. In `forms` the target is y, hence the factors kappa =
-    target_overlap.
-    """
-    a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
-    snr, mu_key, mu_query = (gram[:, MU, i] for i in range(3))
-    y_v, one_v, s_v = (kappa * forms.token[:, i, 1] for i in (LABELS, CONSTANT, NORM))
-    mu_v, key_v, query_v = (kappa * forms.feature[:, i, 1] for i in (MU, KEY, QUERY))
-    label_w = kappa * forms.token_source[:, LABELS, 2]  # mu'w
-
-    b = mu_key * y_v + key_v
-    mean = a1 * (snr * y_v + mu_v + mu_query * b) + skip * label_w
-    constant = rows.mean_spike * one_v + a2 / np.sqrt(2.0) * s_v
-    u2 = inner[:, 1, 1] + snr * y_v**2 + gram[:, QUERY, QUERY] * b**2
-    u2 += 2.0 * (mu_v * y_v + query_v * b + mu_query * y_v * b)
-    variance = a1 * a1 * u2 + rows.sigma2 * Lambda[:, 1, 1] + 0.5 * rows.norm_variance * (a2 * one_v) ** 2
-    variance += np.where(skip == 0.0, 0.0, skip * _residual_variance(rows, gram, forms, Lambda, inner, alpha))
-    bias = 1.0 - 2.0 * kappa * (mean + ybar * constant) + mean**2 + 2.0 * ybar * mean * constant + constant**2
-    return bias + variance
-
-
-def _residual_variance(
-    rows: _Rows, gram: Array, forms: Spikes, Lambda: Array, inner: Array, alpha: Array
-) -> Array:
-    """2 a1 u'w + skip |w|^2, what a residual connection adds to the variance on a fresh token (over skip)."""
-    c, kappa = rows.ratio, rows.target_overlap
-    snr, mu_key, mu_query = (gram[:, MU, i] for i in range(3))
-    y_v, y_w = kappa * forms.token[:, LABELS, 1], kappa * forms.token[:, LABELS, 2]
-    mu_v, key_v = (kappa * forms.feature[:, i, 1] for i in (MU, KEY))
-    mu_w, query_w = (kappa * forms.feature[:, i, 2] for i in (MU, QUERY))
-    b = mu_key * y_v + key_v
-    crossed = inner[:, 1, 2] + y_w * mu_v + y_v * mu_w + snr * y_v * y_w + b * (query_w + mu_query * y_w)
-    return -c / alpha * (2.0 * rows.a1 * crossed + rows.skip * Lambda[:, 1, 2])

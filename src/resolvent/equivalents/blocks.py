@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.bulk import Noise
+from resolvent.equivalents.equations import Noise
 from resolvent.equivalents.matrices import Symmetric, Vector, along, cross, dot
 
 ENTRIES = ((1, 2), (2, 2), (1, 1), (0, 0), (0, 2), (0, 1))  # of a symmetric matrix, in order of elimination

@@ -15,89 +15,25 @@ x = alpha t = s^2 Y,
 and rho > 0, minus the real root of Delta, which stands for alpha = c rho (b(-rho)^2 + x) and saves the cubic
 (`averages`). Theory page, section 4.
 
-The driver works on many rows at once and drops those that have converged. What it does to a row is written in
-the elementwise functions `linearised`, `newton` and `solution`; `Stages` says how they are run.
+The driver works on many rows at once and drops those that have converged; what happens to a row is written
+elementwise in `equations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.equivalents.averages import Array, Averages, Slopes, averages, slopes
-from resolvent.equivalents.matrices import Vector, solve
-
-Index = NDArray[np.intp]
+from resolvent.equivalents.averages import Array
+from resolvent.equivalents.equations import Index, Noise, Parameters, Point, physical
+from resolvent.equivalents.stages import DIRECT, Stages
 
 QUADRATIC = 1e-6  # a Newton step from below this residual lands below TOLERANCE
 TOLERANCE = 1e-12  # on the residual of the three equations, each relative to its natural scale
 ACCEPTED = 1e-9  # where rounding keeps the residual above TOLERANCE it counts as converged below this
-LONGEST_STEP = 4.0  # of log rho and log Y
 MAX_ITERATIONS = 60
-
-
-class Parameters(NamedTuple):
-    """Ratio c, ridge gamma, linear coefficient a1, s = sqrt(sigma2/c) and diagonal shift d."""
-
-    c: Array
-    gamma: Array
-    a1: Array
-    s: Array
-    d: Array
-
-    def at(self, rows: Index) -> Parameters:
-        """Some of the rows."""
-        return Parameters(*(v[rows] for v in self))
-
-
-class Point(NamedTuple):
-    """The unknowns."""
-
-    rho: Array
-    V: Array
-    Y: Array
-
-    def at(self, rows: Index) -> Point:
-        """Some of the rows."""
-        return Point(*(v[rows] for v in self))
-
-
-class Linearised(NamedTuple):
-    """The three equations at a point and their derivatives in (log rho, V, log Y).
-
-    The equations are log share = 0, miss = 0 and log excess = 0.
-    """
-
-    share: Array
-    miss: Array
-    excess: Array
-    share_rho: Array
-    miss_rho: Array
-    excess_rho: Array
-    share_V: Array
-    miss_V: Array
-    excess_V: Array
-    share_Y: Array
-    miss_Y: Array
-    excess_Y: Array
-
-
-class Noise(NamedTuple):
-    """The noise-only equivalent at a solution: V = u/s, b(0), x = alpha t, alpha and its averages."""
-
-    V: Array
-    b0: Array
-    x: Array
-    alpha: Array
-    j0: Array
-    j1: Array
-    i0: Array
-    share: Array
-    miss: Array
-    excess: Array
 
 
 class Bulk(NamedTuple):
@@ -107,71 +43,6 @@ class Bulk(NamedTuple):
     residual: Array
     iterations: NDArray[np.int64]
 
-
-def linearised(pars: Parameters, z: Point) -> Linearised:
-    """The equations and their derivatives at z (elementwise)."""
-    c, gamma, a1, s, _ = pars
-    b0, x = _physical(pars, z)
-    av = averages(c, a1, z.rho, b0, x)
-    share, miss, mass = _equations(pars, z, x, av)
-    in_rho, in_b0, in_x = slopes(av, c, a1, z.rho)
-    noise, ridge = s * s * c / share, gamma / (av.alpha * share)
-    share_rho, miss_rho, excess_rho = _column(in_rho, noise, ridge, s * c, c / mass)
-    share_b0, miss_b0, excess_b0 = _column(in_b0, noise, ridge, s * c, c / mass)
-    share_x, miss_x, excess_x = _column(in_x, noise, ridge, s * c, c / mass)
-    return Linearised(
-        share, miss, z.Y / mass,
-        share_rho, miss_rho, excess_rho,
-        -s * share_b0, 1.0 - s * miss_b0, -s * excess_b0,
-        x * share_x, x * miss_x, 1.0 + x * excess_x,
-    )  # fmt: skip
-
-
-def _physical(pars: Parameters, z: Point) -> tuple[Array, Array]:
-    """b0 and x."""
-    return pars.d - pars.a1 - pars.s * z.V, pars.s * pars.s * z.Y
-
-
-def _equations(pars: Parameters, z: Point, x: Array, av: Averages) -> Vector:
-    """Alpha's share and V's miss, one and zero at the solution, and the mass, Y there."""
-    share = pars.gamma / av.alpha + pars.s * pars.s * pars.c * av.j0
-    return share, z.V - pars.s * pars.c * av.j1, av.i0 + pars.c * x * av.j0
-
-
-def _column(d: Slopes, noise: Array, ridge: Array, sc: Array, mass: Array) -> Vector:
-    """Derivatives of log share, miss and log excess along one direction, as the mass is 1 - c j2."""
-    return noise * d.j0 - ridge * d.log_alpha, -sc * d.j1, mass * d.j2
-
-
-def newton(at: Linearised, log_share: Array, log_excess: Array) -> Vector:
-    """The Newton step of log rho, V and log Y, shortened to LONGEST_STEP (elementwise)."""
-    columns = (
-        (at.share_rho, at.miss_rho, at.excess_rho),
-        (at.share_V, at.miss_V, at.excess_V),
-        (at.share_Y, at.miss_Y, at.excess_Y),
-    )
-    step = solve(columns, (log_share, at.miss, log_excess))
-    scale = -LONGEST_STEP / np.maximum(LONGEST_STEP, np.maximum(np.abs(step[0]), np.abs(step[2])))
-    return scale * step[0], scale * step[1], scale * step[2]
-
-
-def solution(pars: Parameters, z: Point) -> Noise:
-    """The noise-only equivalent at z (elementwise)."""
-    b0, x = _physical(pars, z)
-    av = averages(pars.c, pars.a1, z.rho, b0, x)
-    share, miss, mass = _equations(pars, z, x, av)
-    return Noise(z.V, b0, x, av.alpha, av.j0, av.j1, av.i0, share, miss, z.Y / mass)
-
-
-class Stages(NamedTuple):
-    """How the elementwise functions are run over rows: directly, or through their compiled loops."""
-
-    linearised: Callable[[Parameters, Point], Linearised] = linearised
-    newton: Callable[[Linearised, Array, Array], Vector] = newton
-    solution: Callable[[Parameters, Point], Noise] = solution
-
-
-DIRECT = Stages()
 
 def solve_bulk(
     c: Array, gamma: Array, a1: Array, sigma2: Array, d: Array, stages: Stages = DIRECT
@@ -251,7 +122,7 @@ def _isolated(pars: Parameters, z: Point) -> Point:
 
     All three describe the same alpha, but d alpha/d rho vanishes where the chosen one meets another.
     """
-    b0, x = _physical(pars, z)
+    b0, x = physical(pars, z)
     y1 = -pars.a1 * z.rho
     spread2 = -(x + b0 * y1 + 0.75 * y1 * y1)
     three = np.flatnonzero(spread2 > 0.0)

@@ -22,13 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.equivalents.arguments import checked, gram_matrix, plain
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import WORK
-from resolvent.equivalents.bulk import ACCEPTED, DIRECT, Noise, Stages, solve_bulk
-from resolvent.equivalents.fresh import Errors, Rows, errors, pivoted_errors
+from resolvent.equivalents.bulk import ACCEPTED, solve_bulk
+from resolvent.equivalents.equations import Noise
+from resolvent.equivalents.fresh import Errors, Rows, pivoted_errors
 from resolvent.equivalents.matrices import Symmetric
+from resolvent.equivalents.stages import DIRECT, Stages
 
 WORKERS=2
 ROWS_AT_ONCE = 4096  # keeps every temporary in cache
+CERTAIN = 1e-6  # a refinement below this leaves its square as error
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def _attention_errors(rows: Rows, gram: Symmetric, stages: Stages):
         if ridgeless.any():
             rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
         bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip, stages)
-        train, test, t, m = _certain_errors(rows, gram, bulk.noise)
+        train, test, t, m, _ = _certain_errors(rows, gram, bulk.noise, stages)
         if ridgeless.any():
             train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, train)
             test = np.where(ridgeless & (test > 1e9), np.inf, test)
@@ -175,10 +177,10 @@ def _attention_errors(rows: Rows, gram: Symmetric, stages: Stages):
     return (*values, bulk.residual, bulk.iterations, converged)
 
 
-def _certain_errors(rows: Rows, gram: Symmetric, noise: Noise) -> Errors:
+def _certain_errors(rows: Rows, gram: Symmetric, noise: Noise, stages: Stages) -> Errors:
     """The errors, by pivoting where elimination without it leaves doubt."""
-    values, doubt = errors(rows, gram, noise, np.empty((*WORK, rows.ratio.size)))
-    doubtful = np.flatnonzero(~(doubt < 1e-6))
+    values = stages.errors(rows, gram, noise)
+    doubtful = np.flatnonzero(~(values.doubt <= CERTAIN))
     if doubtful.size:
         some = (Rows(*(v[doubtful] for v in rows)), Symmetric(*(v[doubtful] for v in gram)), Noise(*(v[doubtful] for v in noise)))
         for all_rows, value in zip(values, pivoted_errors(*some), strict=True):

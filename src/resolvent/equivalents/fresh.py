@@ -22,7 +22,7 @@ import numpy as np
 
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.blocks import Blocks, blocks, pivoted_response, response
-from resolvent.equivalents.bulk import Noise
+from resolvent.equivalents.equations import Noise
 from resolvent.equivalents.matrices import Symmetric, Vector, along, dot, times
 from resolvent.equivalents.spikes import Directions, Gram, Spikes, spikes
 
@@ -44,26 +44,27 @@ class Rows(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Training and test error, t and m = tr Q/n."""
+    """Training and test error, t, m = tr Q/n, and the doubt of `blocks.response`."""
 
     train: Array
     test: Array
     t: Array
     m: Array
+    doubt: Array
 
 
-def errors(rows: Rows, gram: Gram, noise: Noise, work: Array) -> tuple[Errors, Array]:
-    """The errors at a solution of the bulk, and the doubt of `blocks.response` (elementwise)."""
+def errors(rows: Rows, gram: Gram, noise: Noise, work: Array) -> Errors:
+    """The errors at a solution of the bulk (elementwise); `work` is that of `blocks.response`."""
     block, forms, source = _prepared(rows, gram, noise)
     Lambda, doubt = response(rows.ratio, rows.sigma2, block, source, work)
-    return _collected(rows, gram, noise, block, forms, Lambda), doubt
+    return _collected(rows, gram, noise, block, forms, Lambda, doubt)
 
 
 def pivoted_errors(rows: Rows, gram: Gram, noise: Noise) -> Errors:
-    """`errors` for the rows that need pivoting."""
+    """`errors` for arrays of rows that need pivoting."""
     block, forms, source = _prepared(rows, gram, noise)
     Lambda = pivoted_response(rows.ratio, rows.sigma2, block, source)
-    return _collected(rows, gram, noise, block, forms, Lambda)
+    return _collected(rows, gram, noise, block, forms, Lambda, np.zeros_like(rows.ratio))
 
 
 def _prepared(rows: Rows, gram: Gram, noise: Noise) -> tuple[Blocks, Spikes, Symmetric]:
@@ -74,12 +75,12 @@ def _prepared(rows: Rows, gram: Gram, noise: Noise) -> tuple[Blocks, Spikes, Sym
 
 
 def _collected(
-    rows: Rows, gram: Gram, noise: Noise, block: Blocks, forms: Spikes, Lambda: Symmetric
+    rows: Rows, gram: Gram, noise: Noise, block: Blocks, forms: Spikes, Lambda: Symmetric, doubt: Array
 ) -> Errors:
     ridge, m = rows.ridge / noise.alpha, block.N.m00 / noise.alpha
     train = ridge * ridge * rows.ratio * Lambda.m00
     test = _test(rows, gram, noise.alpha, block, forms, Lambda)
-    return Errors(train, test, m * rows.sigma2 / rows.ratio, m)
+    return Errors(train, test, m * rows.sigma2 / rows.ratio, m, doubt)
 
 
 def _source(rows: Rows, gram: Gram, forms: Spikes) -> Symmetric:

@@ -1,0 +1,34 @@
+"""How the elementwise functions are run over rows.
+
+Called directly on arrays they are NumPy; `compiled` has the same functions as loops over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from resolvent.equivalents.averages import Array
+from resolvent.equivalents.blocks import WORK
+from resolvent.equivalents.equations import Linearised, Noise, Parameters, Point, linearised, newton, solution
+from resolvent.equivalents.fresh import Errors, Rows, errors
+from resolvent.equivalents.matrices import Vector
+from resolvent.equivalents.spikes import Gram
+
+
+class Stages(NamedTuple):
+    """The four functions that the drivers in `bulk` and `errors` call."""
+
+    linearised: Callable[[Parameters, Point], Linearised]
+    newton: Callable[[Linearised, Array, Array], Vector]
+    solution: Callable[[Parameters, Point], Noise]
+    errors: Callable[[Rows, Gram, Noise], Errors]
+
+
+def _errors(rows: Rows, gram: Gram, noise: Noise) -> Errors:
+    return errors(rows, gram, noise, np.empty((*WORK, rows.ratio.size)))
+
+
+DIRECT = Stages(linearised, newton, solution, _errors)

@@ -25,9 +25,9 @@ from resolvent.equivalents.averages import Array
 from resolvent.equivalents.equations import Noise
 from resolvent.equivalents.matrices import Symmetric, Vector, along, cross, dot
 
-ENTRIES = ((1, 2), (2, 2), (1, 1), (0, 0), (0, 2), (0, 1))  # of a symmetric matrix, in order of elimination
-PLACE = ((0, 1, 2), (1, 3, 4), (2, 4, 5))  # of entry (i, j) in a Symmetric
-WORK = (9, 6)  # numbers of work space for `response`
+ENTRIES = np.array([[1, 2], [2, 2], [1, 1], [0, 0], [0, 2], [0, 1]])  # the order of elimination
+PLACE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # of entry (i, j) in a Symmetric
+WORK = (13, 6)  # shape of the work space of `response`
 
 
 class Blocks(NamedTuple):
@@ -74,7 +74,7 @@ def response(
     small take `pivoted_response`. `work` (WORK, ...) is overwritten.
     """
     matrix, right, answer, diagonal = work[:6], work[6], work[7], work[8]
-    _system(c, sigma2, block, source, matrix, right)
+    _system(c, sigma2, block, source, matrix, right, work[9:])
     for k in range(6):
         answer[k] = right[k]
         diagonal[k] = matrix[k, k]
@@ -94,8 +94,9 @@ def response(
 
 def pivoted_response(c: Array, sigma2: Array, block: Blocks, source: Symmetric) -> Symmetric:
     """`response` by LAPACK on a balanced system: slower, for the rows that need pivoting."""
-    matrix, right = np.empty((6, 6, *c.shape)), np.empty((6, *c.shape))
-    _system(c, sigma2, block, source, matrix, right)
+    work = np.empty((*WORK, *c.shape))
+    matrix, right = work[:6], work[6]
+    _system(c, sigma2, block, source, matrix, right, work[9:])
     size = np.sqrt(np.abs(block.N.m00 / block.N.m11))
     scales = np.sqrt(np.stack([size, 1.0 / size, np.abs(block.N.m22)]))
     scale = np.stack([scales[i] * scales[j] for i, j in ENTRIES])
@@ -109,20 +110,25 @@ def _unpacked(answer: Array) -> Symmetric:
 
 
 def _system(
-    c: Array, sigma2: Array, block: Blocks, source: Symmetric, matrix: Array, right: Array
+    c: Array, sigma2: Array, block: Blocks, source: Symmetric, matrix: Array, right: Array, held: Array
 ) -> None:
     """The equations for the entries of Lambda; those off the diagonal count twice, which makes them symmetric."""
-    R, P = block.R, block.P
+    R, P, F, P_c = held[0], held[1], held[2], held[3]
+    R[0], R[1], R[2], R[3], R[4], R[5] = block.R
+    P[0], P[1], P[2], P[3], P[4], P[5] = block.P
+    F[0], F[1], F[2], F[3], F[4], F[5] = source
+    for k in range(6):
+        P_c[k] = P[k] / c
     for row in range(6):
-        i, j = ENTRIES[row]
+        i, j = ENTRIES[row, 0], ENTRIES[row, 1]
         times = 1.0 if i == j else 2.0
-        right[row] = times * source[PLACE[i][j]]
+        right[row] = times * F[PLACE[i, j]]
         for column in range(row, 6):
-            k, m = ENTRIES[column]
-            ik, jm, im, jk = PLACE[i][k], PLACE[j][m], PLACE[i][m], PLACE[j][k]
-            value = R[ik] * R[jm] - P[ik] * P[jm] / c
+            k, m = ENTRIES[column, 0], ENTRIES[column, 1]
+            ik, jm, im, jk = PLACE[i, k], PLACE[j, m], PLACE[i, m], PLACE[j, k]
+            value = R[ik] * R[jm] - P_c[ik] * P[jm]
             if k != m:
-                value = value + (R[im] * R[jk] - P[im] * P[jk] / c)
+                value = value + (R[im] * R[jk] - P_c[im] * P[jk])
             matrix[row, column] = times * value
     matrix[5, 5] -= 2.0 * sigma2 / c
     matrix[2, 3] -= sigma2 / c

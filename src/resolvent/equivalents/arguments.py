@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,7 +75,8 @@ def _symmetric(entries: Array, slack: float = 1e-10) -> NDArray[np.bool_]:
     """Pairs across the diagonal agree, up to slack times the largest entry; for the nine entries in rows."""
     size = slack * np.abs(entries).max(axis=0)
     gaps = (np.abs(entries[i] - entries[j]) for i, j in ((1, 3), (2, 6), (5, 7)))
-    return np.logical_and.reduce([gap <= size for gap in gaps])
+    agree: NDArray[np.bool_] = np.logical_and.reduce([gap <= size for gap in gaps])
+    return agree
 
 
 def _positive(entries: Array, slack: float = 1e-9) -> NDArray[np.bool_]:
@@ -84,9 +86,10 @@ def _positive(entries: Array, slack: float = 1e-9) -> NDArray[np.bool_]:
     above = 1.0 + slack
     pairs = (dd <= above * ab) & (ee <= above * ac) & (ff <= above * bc)
     determinant = ab * c + 2.0 * d * e * f - a * ff - b * ee - c * dd
-    return (a >= 0.0) & (b >= 0.0) & (c >= 0.0) & pairs & (determinant >= -slack * ab * c)
+    good: NDArray[np.bool_] = (a >= 0.0) & (b >= 0.0) & (c >= 0.0) & pairs & (determinant >= -slack * ab * c)
+    return good
 
 
-def plain(value: Array) -> Array | float:
-    """A float for a zero-dimensional result, the array otherwise."""
-    return value if value.ndim else float(value)
+def plain(value: NDArray[Any]) -> Any:
+    """A plain number for a zero-dimensional result, the array otherwise."""
+    return value if value.ndim else value.item()

@@ -27,7 +27,7 @@ from resolvent.equivalents.matrices import Symmetric, Vector, along, cross, dot
 
 ENTRIES = np.array([[1, 2], [2, 2], [1, 1], [0, 0], [0, 2], [0, 1]])  # the order of elimination
 PLACE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # of entry (i, j) in a Symmetric
-WORK = (13, 6)  # shape of the work space of `response`
+WORK = (14, 6)  # shape of the work space of `response`
 
 
 class Blocks(NamedTuple):
@@ -69,23 +69,25 @@ def response(
     """Lambda with R Lambda R - P Lambda P/c - (sigma2/c) S(Lambda) = source, the adjoint of N's own equation.
 
     S(Lambda) = [[L22, L12, 0], [L12, L11, 0], [0, 0, 0]]. Since N^-1 = A - (sigma2/c) S(N) + P, a change dA
-    of the pencil changes tr(source dN) by -tr(Lambda dA). Gaussian elimination in the order of ENTRIES, without
-    pivoting, and one step of refinement; the second value is the relative size of that step. Where it is not
-    small take `pivoted_response`. `work` (WORK, ...) is overwritten.
+    of the pencil changes tr(source dN) by -tr(Lambda dA).
+
+    Gaussian elimination in the order of ENTRIES, which seldom needs pivoting, and one step of refinement; the
+    second value is the relative size of that step. Where it is not small take `pivoted_response`. `work`, of
+    shape (*WORK, ...), is overwritten.
     """
-    matrix, right, answer, diagonal = work[:6], work[6], work[7], work[8]
-    _system(c, sigma2, block, source, matrix, right, work[9:])
+    matrix, right, answer, diagonal, pivots = work[:6], work[6], work[7], work[8], work[9]
+    _system(c, sigma2, block, source, matrix, right, work[10:])
     for k in range(6):
         answer[k] = right[k]
         diagonal[k] = matrix[k, k]
-    _factorise(matrix)
-    _substitute(matrix, answer)
+    _factorise(matrix, pivots)
+    _substitute(matrix, pivots, answer)
     for i in range(6):
         right[i] -= diagonal[i] * answer[i]
-        for j in range(6):
-            if j != i:
-                right[i] -= matrix[max(i, j), min(i, j)] * answer[j]
-    _substitute(matrix, right)
+        for j in range(i):
+            right[i] -= matrix[i, j] * answer[j]
+            right[j] -= matrix[i, j] * answer[i]
+    _substitute(matrix, pivots, right)
     for k in range(6):
         answer[k] += right[k]
     doubt = np.maximum(np.abs(right[2] / answer[2]), np.abs(right[3] / answer[3]))
@@ -96,7 +98,7 @@ def pivoted_response(c: Array, sigma2: Array, block: Blocks, source: Symmetric) 
     """`response` by LAPACK on a balanced system: slower, for the rows that need pivoting."""
     work = np.empty((*WORK, *c.shape))
     matrix, right = work[:6], work[6]
-    _system(c, sigma2, block, source, matrix, right, work[9:])
+    _system(c, sigma2, block, source, matrix, right, work[10:])
     size = np.sqrt(np.abs(block.N.m00 / block.N.m11))
     scales = np.sqrt(np.stack([size, 1.0 / size, np.abs(block.N.m22)]))
     scale = np.stack([scales[i] * scales[j] for i, j in ENTRIES])
@@ -112,7 +114,7 @@ def _unpacked(answer: Array) -> Symmetric:
 def _system(
     c: Array, sigma2: Array, block: Blocks, source: Symmetric, matrix: Array, right: Array, held: Array
 ) -> None:
-    """The equations for the entries of Lambda; those off the diagonal count twice, which makes them symmetric."""
+    """The equations for the entries of Lambda; off the diagonal they count twice, hence are symmetric."""
     R, P, F, P_c = held[0], held[1], held[2], held[3]
     R[0], R[1], R[2], R[3], R[4], R[5] = block.R
     P[0], P[1], P[2], P[3], P[4], P[5] = block.P
@@ -137,23 +139,24 @@ def _system(
             matrix[row, column] = matrix[column, row]
 
 
-def _factorise(matrix: Array) -> None:
+def _factorise(matrix: Array, pivots: Array) -> None:
     """Eliminate one unknown after the other in the upper triangle; the lower one keeps the matrix."""
     for k in range(6):
+        pivots[k] = 1.0 / matrix[k, k]
         for i in range(k + 1, 6):
-            factor = matrix[k, i] / matrix[k, k]
+            factor = matrix[k, i] * pivots[k]
             for j in range(i, 6):
                 matrix[i, j] -= factor * matrix[k, j]
 
 
-def _substitute(matrix: Array, vector: Array) -> None:
-    """Solve with the factorised matrix, in place."""
+def _substitute(matrix: Array, pivots: Array, vector: Array) -> None:
+    """Solve with the factorised matrix (its pivots inverted), in place."""
     for k in range(6):
-        factor = vector[k] / matrix[k, k]
+        factor = vector[k] * pivots[k]
         for i in range(k + 1, 6):
             vector[i] -= factor * matrix[k, i]
     for back in range(6):
         k = 5 - back
         for j in range(k + 1, 6):
             vector[k] -= matrix[k, j] * vector[j]
-        vector[k] /= matrix[k, k]
+        vector[k] *= pivots[k]

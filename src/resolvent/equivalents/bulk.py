@@ -44,9 +44,7 @@ class Bulk(NamedTuple):
     iterations: NDArray[np.int64]
 
 
-def solve_bulk(
-    c: Array, gamma: Array, a1: Array, sigma2: Array, d: Array, stages: Stages = DIRECT
-) -> Bulk:
+def solve_bulk(c: Array, gamma: Array, a1: Array, sigma2: Array, d: Array, stages: Stages = DIRECT) -> Bulk:
     """Solve the fixed point for flat arrays of parameters with gamma > 0."""
     pars = Parameters(c, gamma, a1, np.sqrt(sigma2 / c), d)
     # a row that overflows has a NaN residual and is followed from a larger ridge
@@ -88,9 +86,7 @@ def _start(pars: Parameters) -> Point:
     return Point(rho, np.zeros_like(c), np.ones_like(c))
 
 
-def _descend(
-    stages: Stages, pars: Parameters, start: Point, stop: float
-) -> tuple[Point, NDArray[np.int64]]:
+def _descend(stages: Stages, pars: Parameters, start: Point, stop: float) -> tuple[Point, NDArray[np.int64]]:
     """Newton steps on every row, the last from a residual below stop or where rounding ends the descent."""
     point, count = Point(*(np.empty_like(v) for v in start)), np.empty(start.V.shape, dtype=np.int64)
     active, z, last = np.arange(start.V.size), start, np.full(start.V.shape, np.inf)

@@ -12,7 +12,10 @@ that is read-only, under a fingerprint of the sources.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from inspect import isfunction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -25,17 +28,16 @@ from resolvent.equivalents.blocks import WORK
 from resolvent.equivalents.equations import Linearised, Noise, Parameters, Point
 from resolvent.equivalents.fresh import Errors, Rows
 from resolvent.equivalents.matrices import Symmetric, Vector
-from resolvent.equivalents.spikes import Gram
 from resolvent.equivalents.stages import Stages
 
 SOURCES = (averages, blocks, equations, fresh, matrices, spikes)
 INTERPRETED = (blocks.pivoted_response, fresh.pivoted_errors)
 
 
-def _compilable(module: Any) -> list[Any]:
+def _compilable(module: ModuleType) -> list[Callable[..., Any]]:
     """The module's own elementwise functions."""
-    own = [v for v in vars(module).values() if callable(v) and getattr(v, "__module__", "") == module.__name__]
-    return [v for v in own if not isinstance(v, type) and v not in INTERPRETED]
+    functions = (value for value in vars(module).values() if isfunction(value))
+    return [f for f in functions if f.__module__ == module.__name__ and f not in INTERPRETED]
 
 
 def _fingerprint() -> str:
@@ -97,9 +99,7 @@ def _loops(sources: str) -> Stages:
                 rows.mean_spike[i], rows.a2[i], rows.norm_variance[i], rows.label_mean[i],
                 rows.target_overlap[i],
             )  # fmt: skip
-            inner = Symmetric(
-                gram.m00[i], gram.m01[i], gram.m02[i], gram.m11[i], gram.m12[i], gram.m22[i]
-            )
+            inner = Symmetric(gram.m00[i], gram.m01[i], gram.m02[i], gram.m11[i], gram.m12[i], gram.m22[i])
             at = Noise(
                 noise.V[i], noise.b0[i], noise.x[i], noise.alpha[i], noise.j0[i], noise.j1[i], noise.i0[i],
                 noise.share[i], noise.miss[i], noise.excess[i],

@@ -1,21 +1,17 @@
 """Training and test error of the ridge probe on nonlinear attention features.
 
-From the blocks, the spikes and one adjoint solve Lambda (`blocks.response`), which holds every derivative
-at once:
-
-    E_train = gamma^2 c Lambda_11           v'v/p   = Lambda_22       (v = X'w)
-    v'Gv/p  = (X' Lambda X + Bv V Bv)_22    q2'q3/p = Lambda_23
-
-for the target t = kappa y + (what is orthogonal to the labels), with V the sum of gram_vw g_v g_w' over the
-features. On a fresh token y0 mu + z0 the prediction has a mean, a constant and a variance. Theorem 1 of
-arXiv 2506.18656 is E_train, the rest is section 7 of the theory page.
+The bulk's fixed point (`bulk`), the blocks, spikes and errors at it (`fresh`), over chunks of rows on the
+available cores. Theorem 1 of arXiv 2506.18656 and sections 4 to 7 of the theory page.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +21,13 @@ from resolvent.equivalents.averages import Array
 from resolvent.equivalents.bulk import ACCEPTED, solve_bulk
 from resolvent.equivalents.equations import Noise
 from resolvent.equivalents.fresh import Errors, Rows, pivoted_errors
-from resolvent.equivalents.matrices import Symmetric
+from resolvent.equivalents.spikes import Gram
 from resolvent.equivalents.stages import DIRECT, Stages
 
-WORKERS=2
-ROWS_AT_ONCE = 4096  # keeps every temporary in cache
-CERTAIN = 1e-6  # a refinement below this leaves its square as error
+ROWS_AT_ONCE = 16384  # keeps a chunk near the cache, and the cost of its last few rows to converge small
+COMPILED_ROWS = 4_000_000  # from here on the seconds that loading the compiled loops takes are won back
+WARM_ROWS = 1_000  # the same once they are loaded
+CERTAIN = 1e-6  # a refinement below this leaves about its square as error
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,11 @@ def attention_errors(
     norm_variance: ArrayLike = 2.0,
     label_mean: ArrayLike = 0.0,
     target_overlap: ArrayLike = 1.0,
+    compiled: bool | None = None,
 ) -> AttentionErrors:
-    """Limits of the training and test error of w = (HH' + n ridge)^-1 H t on attention features H = X (K +
-    skip I).
+    """Limits of the training and test error of a ridge probe on attention features.
 
-    K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p on tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts;
+    The probe is w = (HH' + n ridge)^-1 H t on H = X (K + skip I), with K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p on tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts;
     gram counts as one value per (..., 3, 3).
 
     Parameters
@@ -91,6 +88,10 @@ def attention_errors(
         p Var(|z|^2/p), 2 for Gaussian noise.
     label_mean, target_overlap
         Mean of the labels, and t'y/n of the target (1: the labels, 0: random labels).
+    compiled
+        Run the loops compiled by Numba (the `fast` extra): the same numbers, sooner. Loading them takes
+        seconds, compiling them the first time on a machine half a minute. Where Numba is installed None does
+        so for 4 million settings or more, and for a thousand or more once they are loaded.
 
     Returns
     -------
@@ -102,14 +103,17 @@ def attention_errors(
     ------
     ValueError
         For an argument that is not finite, out of range or of the wrong shape, in one line naming it.
+    ModuleNotFoundError
+        For compiled=True without Numba.
 
     Source: Theorem 1 of arXiv 2506.18656 for the training error with balanced labels and centred f; theory
     page, sections 4 to 7, for the rest.
 
     Examples
     --------
-    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=[[1, 1, 1], [1, 1, 1], [1, 1,
-    1]]) >>> round(e.train, 4), round(e.test, 4), e.converged (..., ..., True)
+    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=[[1.0] * 3] * 3)
+    >>> round(e.train, 4), round(e.test, 4), e.converged
+    (0.3273, 0.7885, True)
     """
     args = checked(
         ratio=ratio,
@@ -132,59 +136,87 @@ def attention_errors(
         raise ValueError(f"arguments must broadcast together, got {scalars} and gram {grams.shape}") from None
     rows = Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
     flat = np.broadcast_to(grams, (*shape, 3, 3)).reshape(-1, 3, 3)
-    result = _in_chunks(rows, flat)
+    result = _in_chunks(rows, flat, _stages(compiled, flat.shape[0]))
     return AttentionErrors(*(plain(value.reshape(shape)) for value in result))
 
 
-def _in_chunks(rows: Rows, gram: Array) -> AttentionErrors:
+def _stages(compiled: bool | None, size: int) -> Stages:
+    """NumPy or the compiled loops; see `attention_errors`."""
+    if compiled is None:
+        loaded = "resolvent.equivalents.compiled" in sys.modules
+        enough = size >= (WARM_ROWS if loaded else COMPILED_ROWS)
+        compiled = enough and importlib.util.find_spec("numba") is not None
+    if not compiled:
+        return DIRECT
+    try:
+        from resolvent.equivalents.compiled import LOOPS
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("compiled=True needs Numba: pip install 'resolvent[fast]'") from error
+    return LOOPS
+
+
+def _in_chunks(rows: Rows, gram: Array, stages: Stages) -> tuple[NDArray[Any], ...]:
     """Solve chunks of rows on the available cores; the split does not depend on their number."""
     size = gram.shape[0]
-    starts = range(0, size, ROWS_AT_ONCE)
-    result=tuple(np.empty(size) for _ in range(7))+(np.empty(size,dtype=np.int64),np.empty(size,dtype=bool))
+    result: tuple[NDArray[Any], ...] = (
+        *np.empty((7, size)),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.bool_),
+    )
 
     def chunk(start: int) -> None:
         part = slice(start, start + ROWS_AT_ONCE)
-        some = Rows(*(np.ascontiguousarray(v[part]) for v in rows))
-        forms = Symmetric(*(np.ascontiguousarray(gram[part, i, j]) for i in range(3) for j in range(i, 3)))
-        for all_rows, value in zip(result, _attention_errors(some, forms, DIRECT), strict=True):
-            all_rows[part] = value
+        some = Rows(*(v[part].copy() for v in rows))
+        inner = Gram(*(0.5 * (gram[part, i, j] + gram[part, j, i]) for i in range(3) for j in range(i, 3)))
+        for whole, value in zip(result, _attention_errors(some, inner, stages), strict=True):
+            whole[part] = value
 
-    workers = min(len(starts), WORKERS)
-    if workers < 2:
-        for start in starts: chunk(start)
+    starts = range(0, size, ROWS_AT_ONCE)
+    workers = min(len(starts), _cores())
+    if workers <= 1:
+        for start in starts:
+            chunk(start)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(chunk, starts))
+            for done in pool.map(chunk, starts):
+                del done  # raises what the chunk raised
     return result
 
 
-def _attention_errors(rows: Rows, gram: Symmetric, stages: Stages):
-    """`attention_errors` on flat arrays."""
+def _cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _attention_errors(rows: Rows, gram: Gram, stages: Stages) -> tuple[NDArray[Any], ...]:
+    """`attention_errors` on flat arrays: the fields of its result."""
     with np.errstate(all="ignore"):
         ridgeless = rows.ridge == 0.0
         if ridgeless.any():
             rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
         bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip, stages)
-        train, test, t, m, _ = _certain_errors(rows, gram, bulk.noise, stages)
-        if ridgeless.any():
-            train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, train)
-            test = np.where(ridgeless & (test > 1e9), np.inf, test)
+        at = _certain(rows, gram, bulk.noise, stages)
+        train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, at.train)
+        test = np.where(ridgeless & (at.test > 1e9), np.inf, at.test)
         u = np.sqrt(rows.sigma2 / rows.ratio) * bulk.noise.V
         converged = (bulk.residual <= ACCEPTED) & np.isfinite(train) & ~np.isnan(test)
-    values = (train, test, t, u, bulk.noise.alpha, m)
-    if not converged.all():
-        values = tuple(np.where(converged, value, np.nan) for value in values)
-    return (*values, bulk.residual, bulk.iterations, converged)
+    values = (train, test, at.t, u, bulk.noise.alpha, at.m)
+    known = (np.where(converged, value, np.nan) for value in values)
+    return (*known, bulk.residual, bulk.iterations, converged)
 
 
-def _certain_errors(rows: Rows, gram: Symmetric, noise: Noise, stages: Stages) -> Errors:
-    """The errors, by pivoting where elimination without it leaves doubt."""
+def _certain(rows: Rows, gram: Gram, noise: Noise, stages: Stages) -> Errors:
+    """The errors, with pivoting where elimination without it leaves doubt."""
     values = stages.errors(rows, gram, noise)
     doubtful = np.flatnonzero(~(values.doubt <= CERTAIN))
     if doubtful.size:
-        some = (Rows(*(v[doubtful] for v in rows)), Symmetric(*(v[doubtful] for v in gram)), Noise(*(v[doubtful] for v in noise)))
-        for all_rows, value in zip(values, pivoted_errors(*some), strict=True):
-            all_rows[doubtful] = value
+        some = (
+            Rows(*(v[doubtful] for v in rows)),
+            Gram(*(v[doubtful] for v in gram)),
+            Noise(*(v[doubtful] for v in noise)),
+        )
+        for whole, value in zip(values, pivoted_errors(*some), strict=True):
+            whole[doubtful] = value
     return values
 
 

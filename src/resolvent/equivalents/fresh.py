@@ -107,7 +107,7 @@ def _token_dual(rows: Rows, g: Vector) -> Vector:
 
 
 def _test(rows: Rows, gram: Gram, alpha: Array, block: Blocks, forms: Spikes, Lambda: Symmetric) -> Array:
-    """E (t0 - prediction)^2 on a fresh token with target t0. In `forms` the target is y, hence the factors kappa."""
+    """E (t0 - prediction)^2 on a fresh token with target t0; in `forms` the target is y, hence the kappas."""
     a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
     snr, mu_key, mu_query = gram.m00, gram.m01, gram.m02
     y_v, one_v, s_v = kappa * forms.y[1], kappa * forms.one[1], kappa * forms.s[1]
@@ -132,4 +132,5 @@ def _test(rows: Rows, gram: Gram, alpha: Array, block: Blocks, forms: Spikes, La
     variance = variance - skip * rows.ratio / alpha * (2.0 * a1 * crossed + skip * Lambda.m12)
     miss = kappa - mean
     bias = (1.0 - kappa) * (1.0 + kappa) + miss * miss + constant * (constant - 2.0 * ybar * miss)
-    return bias + variance
+    total: Array = bias + variance
+    return total

@@ -1,7 +1,7 @@
 """Algebra of 3x3 matrices held by their components.
 
-A component is an array over the rows of a problem, or one number. Every formula on them is elementwise, so that
-NumPy runs it over many rows at once and Numba compiles it for one row, from the same source.
+A component is an array over the rows of a problem, or one number. Every formula on them is elementwise, so
+that NumPy runs it over many rows at once and Numba compiles it for one row, from the same source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def cross(u: Vector, v: Vector) -> Vector:
     return u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
 
 
-def along(factor: Array, v: Vector) -> Vector:
+def along(factor: Array | float, v: Vector) -> Vector:
     """factor v."""
     return factor * v[0], factor * v[1], factor * v[2]
 
@@ -67,9 +67,7 @@ def scaled(factor: Array, S: Symmetric) -> Symmetric:
 
 def plus(S: Symmetric, T: Symmetric) -> Symmetric:
     """S + T."""
-    return Symmetric(
-        S.m00 + T.m00, S.m01 + T.m01, S.m02 + T.m02, S.m11 + T.m11, S.m12 + T.m12, S.m22 + T.m22
-    )
+    return Symmetric(S.m00 + T.m00, S.m01 + T.m01, S.m02 + T.m02, S.m11 + T.m11, S.m12 + T.m12, S.m22 + T.m22)
 
 
 def inverse(S: Symmetric) -> Symmetric:

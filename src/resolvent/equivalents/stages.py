@@ -17,6 +17,8 @@ from resolvent.equivalents.fresh import Errors, Rows, errors
 from resolvent.equivalents.matrices import Vector
 from resolvent.equivalents.spikes import Gram
 
+BLOCK = 8192  # rows at once in the longest function, for its temporaries to stay in cache
+
 
 class Stages(NamedTuple):
     """The four functions that the drivers in `bulk` and `errors` call."""
@@ -28,7 +30,19 @@ class Stages(NamedTuple):
 
 
 def _errors(rows: Rows, gram: Gram, noise: Noise) -> Errors:
-    return errors(rows, gram, noise, np.empty((*WORK, rows.ratio.size)))
+    size = rows.ratio.size
+    result = Errors(*np.empty((len(Errors._fields), size)))
+    work = np.empty((*WORK, min(size, BLOCK)))
+    for start in range(0, size, BLOCK):
+        part = slice(start, min(start + BLOCK, size))
+        some = (
+            Rows(*(v[part] for v in rows)),
+            Gram(*(v[part] for v in gram)),
+            Noise(*(v[part] for v in noise)),
+        )
+        for whole, value in zip(result, errors(*some, work[..., : part.stop - start]), strict=True):
+            whole[part] = value
+    return result
 
 
 DIRECT = Stages(linearised, newton, solution, _errors)

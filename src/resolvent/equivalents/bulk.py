@@ -145,8 +145,9 @@ def _continue(stages: Stages, pars: Parameters, _: Point) -> tuple[Point, NDArra
     ridge = np.maximum(pars.gamma, 10.0 * scale * (1.0 + 1.0 / pars.c))
     larger = pars._replace(gamma=ridge)
     point, spent = _descend(stages, larger, _start(larger), TOLERANCE)
-    while np.any(ridge > pars.gamma):
-        ridge = np.maximum(pars.gamma, ridge / 3.0)
-        point, count = _descend(stages, pars._replace(gamma=ridge), point, TOLERANCE)
-        spent += count
+    while (above := np.flatnonzero(ridge > pars.gamma)).size:
+        ridge[above] = np.maximum(pars.gamma, ridge / 3.0)[above]
+        lower, count = _descend(stages, pars._replace(gamma=ridge).at(above), point.at(above), TOLERANCE)
+        _put(point, above, lower)
+        spent[above] += count
     return point, spent

@@ -103,8 +103,9 @@ def test_a_vanishing_pivot_falls_back_to_lapack(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         errors_module, "pivoted_errors", lambda *args: pivoted.append(args[0].ratio.size) or original(*args)
     )
-    size = 1000
-    hard = {"a1": np.zeros(size), "ratio": np.ones(size), "ridge": np.geomspace(1e-8, 1e2, size)}
+    size = 200
+    edge = {"ratio": 1.0, "ridge": 1e-10, "sigma2": 1e-8, "shift": 0.0, "skip": 0.0, "a1": 1.0}
+    hard = {name: np.full(size, value) for name, value in edge.items()}
     result = attention_errors(**random_settings(size, seed=1) | hard, compiled=False)
     assert pivoted
     assert result.converged.all()

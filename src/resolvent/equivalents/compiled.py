@@ -53,9 +53,9 @@ for _module in SOURCES:
         register_jitable(_function)
 
 
-def _loops(sources: str) -> Stages:
+def _loops(sources: str, cache: bool) -> Stages:
     """The stages, compiled at their first call."""
-    compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+    compiled = numba.njit(nogil=True, cache=cache, error_model="numpy")
 
     @compiled
     def linearised(pars: Any, point: Any, out: Array) -> None:
@@ -127,4 +127,11 @@ def _loops(sources: str) -> Stages:
     )
 
 
-LOOPS = _loops(_fingerprint())
+def _cached_loops() -> Stages:
+    try:
+        return _loops(_fingerprint(), cache=True)
+    except RuntimeError:  # no folder to write to
+        return _loops(_fingerprint(), cache=False)
+
+
+LOOPS = _cached_loops()

@@ -67,8 +67,8 @@ def attention_errors(
 ) -> AttentionErrors:
     """Limits of the training and test error of a ridge probe on attention features.
 
-    The probe is w = (HH' + n ridge)^-1 H t on H = X (K + skip I), with K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p
-    on tokens X = mu y' + Z and p/n -> ratio. Everything broadcasts; gram counts as one value per (..., 3, 3).
+    The probe is w = (HH' + n ridge)^-1 H t on H = X (K + skip I), with p/n -> ratio, tokens X = mu y' + Z and
+    K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p. Everything broadcasts; gram counts as one value per (..., 3, 3).
 
     Parameters
     ----------

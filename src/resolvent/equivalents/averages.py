@@ -102,49 +102,48 @@ class Slopes(NamedTuple):
 def slopes(av: Averages, c: Array, a1: Array, rho: Array) -> tuple[Slopes, Slopes, Slopes]:
     """Derivatives of `averages` in log rho, b0 and x, by the chain rule through h1, P, S and b1."""
     y1 = -a1 * rho
-    half = 0.5 * y1
-    a2 = a1 * a1
-    h23, kappa = a2 * av.P, av.P / av.gap
-    sum_h = h23 + c
-    size, edge = av.beta * av.beta + av.delta2, 4.0 * c * a2
-    P_q = -av.P * av.P / (av.gap * sum_h)
-    P_beta = P_q * av.beta * (1.0 + (size - edge) / av.modulus)
-    P_delta2 = 0.5 * P_q * (1.0 + (size + edge) / av.modulus)
-    S_beta = 2.0 * av.P / sum_h
-    S_P = 2.0 * c * av.beta / (sum_h * sum_h)
+    half, square = 0.5 * y1, a1 * a1
+    h23, kappa = square * av.P, av.P / av.gap
+    per_sum, per_modulus, per_pair = 1.0 / (h23 + c), 1.0 / av.modulus, 1.0 / av.pair
+    size, edge = av.beta * av.beta + av.delta2, 4.0 * c * square
+    P_q = -av.P * kappa * per_sum
+    P_beta = P_q * av.beta * (1.0 + (size - edge) * per_modulus)
+    P_delta2 = 0.5 * P_q * (1.0 + (size + edge) * per_modulus)
+    S_beta = 2.0 * av.P * per_sum
+    S_P = 2.0 * c * av.beta * per_sum * per_sum
+    kappa_P = c / (av.gap * av.gap)
     share = av.j0 / av.cross
     j0_h1 = av.j0 / av.h1 - share * (2.0 * av.h1 * h23 - c * a1 * av.S)
-    j0_P = av.j0 * c / (av.P * av.gap) - share * av.h1 * av.h1 * a2
+    j0_P = av.j0 * kappa_P / kappa - share * av.h1 * av.h1 * square
     j0_S = share * c * av.h1 * a1
 
     dP = c * c * P_delta2
     dS = S_P * dP
     dj0 = j0_P * dP + j0_S * dS
-    dj1, dj2 = _next_slopes(av, c, a1, half, dP, dS, dj0)
-    in_x = Slopes(1.0 / av.pair, dj0, dj1, dj2)
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS / c, dj0)
+    in_x = Slopes(per_pair, dj0, dj1, dj2)
 
-    dP = c * (P_beta + c * y1 * P_delta2)
-    dS = S_P * dP + c * S_beta
-    dj0 = j0_P * dP + j0_S * dS
-    dj1, dj2 = _next_slopes(av, c, a1, half, dP, dS, dj0)
+    dP_c = P_beta + c * y1 * P_delta2
+    dP, dS_c = c * dP_c, S_P * dP_c + S_beta
+    dj0 = j0_P * dP + j0_S * c * dS_c
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS_c, dj0)
     j2_b1 = 2.0 * av.b1 * av.j0
-    in_b0 = Slopes(2.0 * av.b1 / av.pair, dj0, dj1 + av.j0, dj2 + (j2_b1 + a1 * kappa))
+    in_b0 = Slopes(2.0 * av.b1 * per_pair, dj0, dj1 + av.j0, dj2 + (j2_b1 + a1 * kappa))
 
-    dP = c * half * (P_beta + 2.0 * c * (av.b1 + half) * P_delta2)
-    dS = S_P * dP + c * half * S_beta
-    dj0 = j0_P * dP + j0_S * dS - j0_h1 * (c * rho * av.h1 / av.root)
-    dj1, dj2 = _next_slopes(av, c, a1, half, dP, dS, dj0)
+    dP_c = half * (P_beta + 2.0 * c * (av.b1 + half) * P_delta2)
+    dP, dS_c = c * dP_c, S_P * dP_c + half * S_beta
+    dj0 = j0_P * dP + j0_S * c * dS_c - j0_h1 * (c * rho * av.h1 / av.root)
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS_c, dj0)
     in_rho = Slopes(
-        1.0 + 2.0 * av.b1 * y1 / av.pair, dj0, dj1 + y1 * av.j0, dj2 + y1 * (j2_b1 + 0.5 * a1 * kappa)
+        1.0 + 2.0 * av.b1 * y1 * per_pair, dj0, dj1 + y1 * av.j0, dj2 + y1 * (j2_b1 + 0.5 * a1 * kappa)
     )
     return in_rho, in_b0, in_x
 
 
 def _next_slopes(
-    av: Averages, c: Array, a1: Array, half: Array, dP: Array, dS: Array, dj0: Array
+    av: Averages, a1: Array, half: Array, dkappa: Array, dS_c: Array, dj0: Array
 ) -> tuple[Array, Array]:
-    """Derivatives of j1 and j2 at fixed b1 and y1 = 2 half."""
-    dkappa = c / (av.gap * av.gap) * dP
+    """Derivatives of j1 and j2 at fixed b1 and y1 = 2 half; dS_c is that of S/c."""
     dj1 = av.b1 * dj0 + a1 * dkappa
-    dj2 = av.b1 * av.b1 * dj0 + a1 * ((av.b1 - half) * dkappa + 0.5 * dS / c)
+    dj2 = av.b1 * av.b1 * dj0 + a1 * ((av.b1 - half) * dkappa + 0.5 * dS_c)
     return dj1, dj2

@@ -92,12 +92,12 @@ def linearised(pars: Parameters, z: Point) -> Linearised:
     av = averages(c, a1, z.rho, b0, x)
     share, miss, mass = _equations(pars, z, x, av)
     in_rho, in_b0, in_x = slopes(av, c, a1, z.rho)
-    noise, ridge = s * s * c / share, gamma / (av.alpha * share)
-    share_rho, miss_rho, excess_rho = _column(in_rho, noise, ridge, s * c, c / mass)
-    share_b0, miss_b0, excess_b0 = _column(in_b0, noise, ridge, s * c, c / mass)
-    share_x, miss_x, excess_x = _column(in_x, noise, ridge, s * c, c / mass)
+    noise, ridge, sc, per_mass = s * s * c / share, gamma / (av.alpha * share), s * c, 1.0 / mass
+    share_rho, miss_rho, excess_rho = _column(in_rho, noise, ridge, sc, c * per_mass)
+    share_b0, miss_b0, excess_b0 = _column(in_b0, noise, ridge, sc, c * per_mass)
+    share_x, miss_x, excess_x = _column(in_x, noise, ridge, sc, c * per_mass)
     return Linearised(
-        share, miss, z.Y / mass,
+        share, miss, z.Y * per_mass,
         share_rho, miss_rho, excess_rho,
         -s * share_b0, 1.0 - s * miss_b0, -s * excess_b0,
         x * share_x, x * miss_x, 1.0 + x * excess_x,

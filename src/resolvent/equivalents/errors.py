@@ -90,7 +90,7 @@ def attention_errors(
         Mean of the labels, and t'y/n of the target (1: the labels, 0: random labels).
     compiled
         Run the loops compiled by Numba (the `fast` extra): the same numbers, sooner. Loading them takes
-        seconds, compiling them the first time on a machine half a minute. Where Numba is installed None does
+        a second, compiling them the first time on a machine about ten. Where Numba is installed None does
         so for 4 million settings or more, and for a thousand or more once they are loaded.
 
     Returns

@@ -93,7 +93,8 @@ def test_elimination_without_pivoting_agrees_with_lapack(
     usual = (settings["ridge"] > 1e-3) & (settings["ridge"] < 1e2) & (settings["sigma2"] > 1e-3)
     assert usual.mean() > 0.1
     gap = np.abs(pivoted.train[usual] / interpreted.train[usual] - 1.0)
-    assert 0.0 < np.quantile(gap, 0.5) < 1e-14
+    assert gap.any()
+    assert np.quantile(gap, 0.5) < 1e-14
     assert gap.max() < 1e-7
 
 

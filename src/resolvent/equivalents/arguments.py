@@ -18,13 +18,13 @@ ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "snr": ("zero or positive", lambda v: v >= 0.0),
     "sigma2": ("zero or positive", lambda v: v >= 0.0),
     "norm_variance": ("zero or positive", lambda v: v >= 0.0),
-    "label_mean": ("between -1 and 1", lambda v: np.abs(v) < 1.0),
-    "target_overlap": ("between -1 and 1, both included", lambda v: np.abs(v) <= 1.0),
+    "label_mean": ("between -1 and 1 (bounds excluded)", lambda v: np.abs(v) < 1.0),
+    "target_overlap": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
 }
 
 
 def checked(**arguments: ArrayLike) -> dict[str, Array]:
-    """The arguments as broadcast float64 arrays; ValueError names one that is not finite or out of range."""
+    """The arguments as broadcast float64 arrays; an error names one that is not finite or out of range."""
     arrays = {name: numbers(name, value) for name, value in arguments.items()}
     for name, value in arrays.items():
         if name in ALLOWED:
@@ -39,10 +39,14 @@ def checked(**arguments: ArrayLike) -> dict[str, Array]:
 
 
 def numbers(name: str, value: ArrayLike) -> Array:
-    """A float64 array of finite real numbers, or ValueError naming the argument."""
-    raw = np.asarray(value)
+    """A float64 array of finite real numbers, or TypeError or ValueError naming the argument."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{name} must be a real number or an array of them, got a ragged sequence") from None
     if raw.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be real numbers, got {value!r}")
+        given = f"an array of {raw.dtype}" if raw.ndim else repr(value)
+        raise TypeError(f"{name} must be a real number, got {given}")
     array = raw.astype(np.float64, copy=False)
     require(name, array, np.isfinite(array), "finite")
     return array

@@ -17,9 +17,10 @@ scaled N is finite at any ridge, zero included. Theory page, sections 4, 5 and 9
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.equations import Noise
@@ -27,16 +28,19 @@ from resolvent.equivalents.matrices import Symmetric, Vector, along, cross, dot
 
 ENTRIES = np.array([[1, 2], [2, 2], [1, 1], [0, 0], [0, 2], [0, 1]])  # the order of elimination
 PLACE = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # of entry (i, j) in a Symmetric
+REFINEMENTS = 3
 WORK = (14, 6)  # shape of the work space of `response`
 
 
 class Blocks(NamedTuple):
-    """Scaled N, P and R = N^-1; the columns of X."""
+    """Scaled N, P and R = N^-1; the first columns of X = Y diag(1, 1, alpha) and the last one of Y."""
 
     N: Symmetric
     P: Symmetric
     R: Symmetric
-    X: tuple[Vector, Vector, Vector]
+    X0: Vector
+    X1: Vector
+    Y2: Vector
 
 
 def blocks(c: Array, a1: Array, noise: Noise) -> Blocks:
@@ -60,7 +64,7 @@ def blocks(c: Array, a1: Array, noise: Noise) -> Blocks:
     y0, y1, y2 = along(scale, cofactors), along(scale, cross(r2, r0)), along(scale, cross(r0, r1))
     P = Symmetric(a1 * y1[0], a1 * y0[0], c * y2[0], a1 * y0[1], c * y2[1], c * y2[2])
     R = Symmetric(1.0 + P.m00, b0 + P.m01, P.m02, P.m11 - x, 1.0 + P.m12, P.m22)
-    return Blocks(N, P, R, (y0, y1, along(alpha, y2)))
+    return Blocks(N, P, R, y0, y1, y2)
 
 
 def response(
@@ -95,16 +99,30 @@ def response(
 
 
 def pivoted_response(c: Array, sigma2: Array, block: Blocks, source: Symmetric) -> Symmetric:
-    """`response` by LAPACK on a balanced system: slower, for the rows that need pivoting."""
-    work = np.empty((*WORK, *c.shape))
-    matrix, right = work[:6], work[6]
-    _system(c, sigma2, block, source, matrix, right, work[10:])
+    """`response` by LAPACK on a balanced system, refined in extended precision where the machine has it.
+
+    Slower, for arrays of the rows that need it.
+    """
+    work = np.empty((*WORK, *c.shape), dtype=np.longdouble)
+    _system(c, sigma2, block, source, work[:6], work[6], work[10:])
     size = np.sqrt(np.abs(block.N.m00 / block.N.m11))
     scales = np.sqrt(np.stack([size, 1.0 / size, np.abs(block.N.m22)]))
-    scale = np.stack([scales[i] * scales[j] for i, j in ENTRIES])
-    balanced = np.moveaxis(matrix * scale * scale[:, None], -1, 0)
-    answer = np.linalg.solve(balanced, np.moveaxis(right * scale, -1, 0)[..., None])
-    return _unpacked(scale * np.moveaxis(answer[..., 0], -1, 0))
+    scale = np.stack([scales[i] * scales[j] for i, j in ENTRIES], axis=-1)
+    matrix = np.moveaxis(work[:6], -1, 0) * scale[:, :, None] * scale[:, None, :]
+    right = (np.moveaxis(work[6], -1, 0) * scale)[..., None]
+    answer = np.zeros_like(right)
+    for _ in range(REFINEMENTS):
+        answer += _solve(matrix.astype(np.float64), (right - matrix @ answer).astype(np.float64))
+    return _unpacked((scale * answer[..., 0]).astype(np.float64).T)
+
+
+def _solve(matrices: Array, right: Array) -> NDArray[np.floating[Any]]:
+    """`numpy.linalg.solve` that answers NaN on singular rows instead of failing on all."""
+    try:
+        return np.linalg.solve(matrices, right)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(matrices)[0] == 0.0
+        return np.linalg.solve(np.where(singular[:, None, None], np.nan, matrices), right)
 
 
 def _unpacked(answer: Array) -> Symmetric:

@@ -11,7 +11,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,9 @@ from resolvent.equivalents.stages import DIRECT, Stages
 ROWS_AT_ONCE = 16384  # keeps a chunk near the cache, and the cost of its last few rows to converge small
 COMPILED_ROWS = 4_000_000  # from here on the seconds that loading the compiled loops takes are won back
 WARM_ROWS = 1_000  # the same once they are loaded
-CERTAIN = 1e-6  # a refinement below this leaves about its square as error
+CERTAIN = 1e-9  # refinements above this come from rows that need pivoting or more digits
+ACCEPTED_DEFECT = 1e-3  # of the identity that sets the size of the derivatives
+ROUNDING = 1e-9  # by which a training error may exceed one
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class AttentionErrors:
     """Limits of the attention probe, with the bulk's scalars and the certificate of the fixed point.
 
     `residual` is the largest of the three equations' relative residuals, `converged` says that it is below
-    1e-9. Where it is not, every value is NaN.
+    1e-9 and that rounding left the errors possible (train in [0, 1], test not negative). Where it is not,
+    every value is NaN.
     """
 
     train: Array | float
@@ -101,8 +104,9 @@ def attention_errors(
 
     Raises
     ------
-    ValueError
-        For an argument that is not finite, out of range or of the wrong shape, in one line naming it.
+    ValueError, TypeError
+        For an argument that is not finite, out of range, of the wrong shape or not a real number, in one
+        line naming it.
     ModuleNotFoundError
         For compiled=True without Numba.
 
@@ -188,21 +192,69 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _Values(NamedTuple):
+    """The fields of `AttentionErrors` as the solver leaves them, and the defect of the derivatives."""
+
+    train: Array
+    test: Array
+    t: Array
+    u: Array
+    alpha: Array
+    m: Array
+    residual: Array
+    iterations: NDArray[np.int64]
+    defect: Array
+
+
 def _attention_errors(rows: Rows, gram: Gram, stages: Stages) -> tuple[NDArray[Any], ...]:
     """`attention_errors` on flat arrays: the fields of its result."""
+    zero = np.flatnonzero(rows.ridge == 0.0)
+    values = _at_positive_ridge(
+        rows._replace(ridge=np.where(rows.ridge > 0.0, rows.ridge, 1.0)), gram, stages
+    )
+    if zero.size:
+        limit = _ridgeless(Rows(*(v[zero] for v in rows)), Gram(*(v[zero] for v in gram)), stages)
+        for whole, value in zip(values, limit, strict=True):
+            whole[zero] = value
+    train, test = values.train, values.test
+    possible = (train >= 0.0) & (train <= 1.0 + ROUNDING) & (test >= 0.0)
+    converged = possible & (values.residual <= ACCEPTED) & (values.defect <= ACCEPTED_DEFECT)
+    known = (np.where(converged, value, np.nan) for value in (np.minimum(train, 1.0), *values[1:6]))
+    return (*known, values.residual, values.iterations, converged)
+
+
+def _ridgeless(rows: Rows, gram: Gram, stages: Stages) -> _Values:
+    """Values at a vanishing ridge; the test error is infinite where it still grows as the ridge falls on.
+
+    It grows at least like ridge^(-1/3) where it diverges, and the adjoint system is singular only there.
+    """
+    scale = rows.sigma2 + rows.a1**2 + (rows.shift + rows.skip) ** 2
+    scale = np.where(scale > 0.0, scale, 1.0)
+    coarse = _at_positive_ridge(rows._replace(ridge=1e-12 * scale), gram, stages)
+    fine = _at_positive_ridge(rows._replace(ridge=1e-16 * scale), gram, stages)
+    with np.errstate(invalid="ignore"):
+        diverges = (fine.test > 3.0 * coarse.test) | (fine.defect > ACCEPTED_DEFECT)
+    return fine._replace(
+        test=np.where(diverges, np.inf, fine.test),
+        train=np.where((rows.ratio >= 1.0) & ~_empty(rows), 0.0, fine.train),
+        defect=np.zeros_like(scale),
+    )
+
+
+def _empty(rows: Rows) -> NDArray[np.bool_]:
+    """Where K has no bulk, so that the averages have no cubic."""
+    nothing: NDArray[np.bool_] = (rows.a1 == 0.0) & (rows.sigma2 == 0.0) & (rows.shift + rows.skip == 0.0)
+    return nothing
+
+
+def _at_positive_ridge(rows: Rows, gram: Gram, stages: Stages) -> _Values:
+    sigma2 = np.where(_empty(rows), 1e-20 * rows.ridge, rows.sigma2)  # too little to show
+    c = rows.ratio
     with np.errstate(all="ignore"):
-        ridgeless = rows.ridge == 0.0
-        if ridgeless.any():
-            rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
-        bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip, stages)
-        at = _certain(rows, gram, bulk.noise, stages)
-        train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, at.train)
-        test = np.where(ridgeless & (at.test > 1e9), np.inf, at.test)
-        u = np.sqrt(rows.sigma2 / rows.ratio) * bulk.noise.V
-        converged = (bulk.residual <= ACCEPTED) & np.isfinite(train) & ~np.isnan(test)
-    values = (train, test, at.t, u, bulk.noise.alpha, at.m)
-    known = (np.where(converged, value, np.nan) for value in values)
-    return (*known, bulk.residual, bulk.iterations, converged)
+        bulk = solve_bulk(c, rows.ridge, rows.a1, sigma2, rows.shift + rows.skip, stages)
+        at = _certain(rows._replace(sigma2=sigma2), gram, bulk.noise, stages)
+        t, u = at.m * rows.sigma2 / c, np.sqrt(rows.sigma2 / c) * bulk.noise.V
+    return _Values(at.train, at.test, t, u, bulk.noise.alpha, at.m, bulk.residual, bulk.iterations, at.defect)
 
 
 def _certain(rows: Rows, gram: Gram, noise: Noise, stages: Stages) -> Errors:
@@ -218,13 +270,3 @@ def _certain(rows: Rows, gram: Gram, noise: Noise, stages: Stages) -> Errors:
         for whole, value in zip(values, pivoted_errors(*some), strict=True):
             whole[doubtful] = value
     return values
-
-
-def _vanishing_ridge(rows: Rows) -> Array:
-    """A ridge small enough to stand for zero in double precision.
-
-    With a skip connection the variance on a fresh token is a difference that loses digits like 1/ridge, so
-    the ridge stays where bias and rounding are both near 1e-8.
-    """
-    scale = rows.sigma2 + rows.a1**2 + (rows.shift + rows.skip) ** 2
-    return np.where(rows.skip == 0.0, 1e-30, 1e-8) * np.where(scale > 0.0, scale, 1.0)

@@ -2,16 +2,15 @@
 
 One adjoint solve Lambda (`blocks.response`) holds every derivative at once:
 
-    E_train = gamma^2 c Lambda_11           v'v/p   = Lambda_22       (v = X'w)
-    v'Gv/p  = (X' Lambda X + Bv V Bv)_22    q2'q3/p = Lambda_23
+    E_train = gamma^2 c Lambda_11,      v'v/p = Lambda_22      (v = X'w)
 
-for the target t = kappa y + (what is orthogonal to the labels), with V the sum of gram_vw g_v g_w' over the
-features. The prediction on a fresh token x0 = y0 mu + z0 is
+for the target t = kappa y + (what is orthogonal to the labels). The prediction on a fresh token
+x0 = y0 mu + z0 is
 
-    y0 mean + constant + (a1 u + skip w)'z0 + norm fluctuation + noise of power sigma2 |v|^2/p,
+    r'x0 + constant + norm fluctuation + noise of power sigma2 |v|^2/p,    r = a1 M'Xv/p + skip w.
 
-with u the vector that X'M x0 puts on z0. Theorem 1 of arXiv 2506.18656 is E_train, the rest is section 7 of
-the theory page.
+Part of r lies along mu, w_K and w_Q, the rest is noise of power k' Lambda k with k = a1 X e2 - skip c Y e3.
+Theorem 1 of arXiv 2506.18656 is E_train, the rest is section 7 of the theory page, rearranged.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.blocks import Blocks, blocks, pivoted_response, response
 from resolvent.equivalents.equations import Noise
-from resolvent.equivalents.matrices import Symmetric, Vector, along, dot, times
+from resolvent.equivalents.matrices import Symmetric, Vector, along, dot, plus_along, scaled, times
 from resolvent.equivalents.spikes import Directions, Gram, Spikes, spikes
 
 
@@ -44,12 +43,12 @@ class Rows(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Training and test error, t, m = tr Q/n, and the doubt of `blocks.response`."""
+    """Training and test error, m = tr Q/n, defect of the derivatives and doubt of `blocks.response`."""
 
     train: Array
     test: Array
-    t: Array
     m: Array
+    defect: Array
     doubt: Array
 
 
@@ -75,12 +74,28 @@ def _prepared(rows: Rows, gram: Gram, noise: Noise) -> tuple[Blocks, Spikes, Sym
 
 
 def _collected(
-    rows: Rows, gram: Gram, noise: Noise, block: Blocks, forms: Spikes, Lambda: Symmetric, doubt: Array
+    rows: Rows, gram: Gram, noise: Noise, block: Blocks, forms: Spikes, rough: Symmetric, doubt: Array
 ) -> Errors:
-    ridge, m = rows.ridge / noise.alpha, block.N.m00 / noise.alpha
+    Lambda, defect = _normalised(rows, gram, noise.alpha, block, forms, rough)
+    ridge = rows.ridge / noise.alpha
     train = ridge * ridge * rows.ratio * Lambda.m00
-    test = _test(rows, gram, noise.alpha, block, forms, Lambda)
-    return Errors(train, test, m * rows.sigma2 / rows.ratio, m, doubt)
+    return Errors(train, _test(rows, gram, block, forms, Lambda), block.N.m00 / noise.alpha, defect, doubt)
+
+
+def _normalised(
+    rows: Rows, gram: Gram, alpha: Array, block: Blocks, forms: Spikes, Lambda: Symmetric
+) -> tuple[Symmetric, Array]:
+    """Lambda in the size that makes t'Qt/n = ridge t'Q^2 t/n + |w|^2 exact, and the relative defect before.
+
+    At small ridge the adjoint system is nearly singular and rounding goes into the size of its solution.
+    """
+    c, kappa2 = rows.ratio, rows.target_overlap * rows.target_overlap
+    whole = kappa2 * c * forms.y[0] + (1.0 - kappa2) * block.N.m00
+    along_features = alpha * kappa2 * dot(forms.probe, times(gram, forms.probe))
+    across = rows.ridge / alpha * c * Lambda.m00
+    across = across + alpha * c * c * dot(block.Y2, times(Lambda, block.Y2))
+    rest = whole - along_features
+    return scaled(rest / across, Lambda), np.abs(rest - across) / whole
 
 
 def _source(rows: Rows, gram: Gram, forms: Spikes) -> Symmetric:
@@ -106,30 +121,20 @@ def _token_dual(rows: Rows, g: Vector) -> Vector:
     return g[0] + rows.label_mean * g[1], g[1] + rows.label_mean * g[0], rows.norm_variance * g[2]
 
 
-def _test(rows: Rows, gram: Gram, alpha: Array, block: Blocks, forms: Spikes, Lambda: Symmetric) -> Array:
+def _test(rows: Rows, gram: Gram, block: Blocks, forms: Spikes, Lambda: Symmetric) -> Array:
     """E (t0 - prediction)^2 on a fresh token with target t0; in `forms` the target is y, hence the kappas."""
     a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
-    snr, mu_key, mu_query = gram.m00, gram.m01, gram.m02
-    y_v, one_v, s_v = kappa * forms.y[1], kappa * forms.one[1], kappa * forms.s[1]
-    read_v = along(kappa, forms.read[1])
-    mu_v, key_v, query_v = held_v = times(gram, read_v)
-    Lambda_X1 = times(Lambda, block.X[1])
-
-    b = mu_key * y_v + key_v
-    label_w = kappa * forms.token_source[2][0]  # mu'w
-    mean = a1 * (snr * y_v + mu_v + mu_query * b) + skip * label_w
+    one_v, s_v, seen = kappa * forms.one[1], kappa * forms.s[1], forms.seen
+    key_seen = gram.m01 * seen[0] + gram.m11 * seen[1] + gram.m12 * seen[2]
+    moved = (seen[0], seen[1], seen[2] + key_seen)  # M' = I + w_Q w_K' acts on X v
+    held = along(kappa, plus_along(along(a1, moved), skip, forms.probe))
+    across = plus_along(along(a1, block.X1), -skip * rows.ratio, block.Y2)
+    pulled = times(gram, held)
+    mean = pulled[0]
     constant = rows.mean_spike * one_v + a2 / np.sqrt(2.0) * s_v
-    u2 = dot(block.X[1], Lambda_X1) + dot(read_v, held_v)
-    u2 = u2 + snr * y_v * y_v + gram.m22 * b * b + 2.0 * (mu_v * y_v + query_v * b + mu_query * y_v * b)
     fluctuation = a2 * one_v
-    variance = a1 * a1 * u2 + rows.sigma2 * Lambda.m11 + 0.5 * rows.norm_variance * fluctuation * fluctuation
-
-    # w and its product with u: what a residual connection adds
-    y_w, read_w = kappa * forms.y[2], along(kappa, forms.read[2])
-    mu_w, _, query_w = times(gram, read_w)
-    crossed = dot(block.X[2], Lambda_X1) + dot(read_w, held_v)
-    crossed = crossed + y_w * mu_v + y_v * mu_w + snr * y_v * y_w + b * (query_w + mu_query * y_w)
-    variance = variance - skip * rows.ratio / alpha * (2.0 * a1 * crossed + skip * Lambda.m12)
+    variance = dot(held, pulled) + dot(across, times(Lambda, across))
+    variance = variance + rows.sigma2 * Lambda.m11 + 0.5 * rows.norm_variance * fluctuation * fluctuation
     miss = kappa - mean
     bias = (1.0 - kappa) * (1.0 + kappa) + miss * miss + constant * (constant - 2.0 * ybar * miss)
     total: Array = bias + variance

@@ -50,9 +50,10 @@ class Directions(NamedTuple):
 class Spikes(NamedTuple):
     """Bilinear forms F of each direction with (y, block 1), and the sources g = e_y - C F behind them.
 
-    The forms of the tokens y, 1, s are vectors over the blocks. Everything else is indexed by block, then by
-    direction. For the features Z'mu, Z'w_K, Z'w_Q what is kept is X g, which stays finite as the ridge
-    vanishes, and `read` = Bv g = (N/c) X g.
+    The forms of the tokens y, 1, s are vectors over the blocks. The matrices are indexed by block, then by
+    direction; for the features Z'mu, Z'w_K, Z'w_Q what is kept is X g, which stays finite as the ridge
+    vanishes. `probe` and `seen` are the coefficients of the probe w = -X q3/n and of X q2/p along mu, w_K
+    and w_Q. Those of w have their own formula: in Bv g they cancel like the ridge.
     """
 
     y: Vector
@@ -60,7 +61,8 @@ class Spikes(NamedTuple):
     s: Vector
     token_source: tuple[Vector, Vector, Vector]
     feature_source: tuple[Vector, Vector, Vector]
-    read: tuple[Vector, Vector, Vector]
+    probe: Vector
+    seen: Vector
 
 
 def spikes(c: Array, a1: Array, block: Blocks, gram: Gram, directions: Directions) -> Spikes:
@@ -76,7 +78,7 @@ def spikes(c: Array, a1: Array, block: Blocks, gram: Gram, directions: Direction
     Psi = inverse(plus(inverse(Nc), scaled(snr, block.P)))
 
     key_2, query_1 = _weights(c, a1, block, Psi, gram)
-    key_source, query_source = along(-a1 * query_1, block.X[1]), along(-a1 * key_2, block.X[0])
+    key_source, query_source = along(-a1 * query_1, block.X1), along(-a1 * key_2, block.X0)
     pulled = plus_along(along(mu_key, key_source), mu_query, query_source)
     dressed = (1.0 + pulled[0], pulled[1], pulled[2])
     y = times(Psi, dressed)
@@ -86,20 +88,23 @@ def spikes(c: Array, a1: Array, block: Blocks, gram: Gram, directions: Direction
     half, zero = -a2 / np.sqrt(2.0), 0.0 * c
     one_source = (-(T00 * one[0] + T01 * one[1]), -(T01 * one[0] + T11 * one[1]), zero)
     s_source = (half * one[1], half * one[0], zero)
+    weighed = times(block.N, block.Y2)
+    row = (N.m01, N.m11, N.m12)
     return Spikes(
         y,
         one,
         along(norm_variance, times(N, s_source)),
         transposed(y_source, one_source, s_source),
         transposed(mu_source, key_source, query_source),
-        transposed(times(N, mu_source), times(N, key_source), times(N, query_source)),
+        (-c * dot(block.Y2, y), a1 * weighed[1] * query_1, a1 * weighed[0] * key_2),
+        (y[1] + dot(row, mu_source), dot(row, key_source), dot(row, query_source)),
     )
 
 
 def _weights(c: Array, a1: Array, block: Blocks, Psi: Symmetric, gram: Gram) -> tuple[Array, Array]:
     """The forms of X'w_K on block 2 and of X'w_Q on block 1, from their 2x2 system."""
     mu_key, mu_query = gram.m01, gram.m02
-    x0, x1, _ = block.X
+    x0, x1 = block.X0, block.X1
     N = block.N
     row0, row1 = (N.m00, N.m01, N.m02), (N.m01, N.m11, N.m12)
     Bv00, Bv01, Bv11 = dot(row0, x0) / c, dot(row0, x1) / c, dot(row1, x1) / c

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, number
+from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, common_shape, number
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,14 @@ class Weights:
             object.__setattr__(self, name, number(name, getattr(self, name), NON_NEGATIVE))
         for name in cosines:
             object.__setattr__(self, name, number(name, getattr(self, name), COSINE))
+        common_shape(self.as_dict())
         a, b, c = self.key_cos, self.query_cos, self.key_query_cos
-        if np.any(1.0 + 2.0 * a * b * c - a * a - b * b - c * c < -1e-9):
+        impossible = 1.0 + 2.0 * a * b * c - a * a - b * b - c * c < -1e-9
+        if np.any(impossible):
+            a, b, c = (np.broadcast_to(v, np.shape(impossible))[impossible].flat[0] for v in (a, b, c))
             raise ValueError(
                 "key_cos, query_cos and key_query_cos must be the cosines of three vectors: "
-                f"key_query_cos cannot be {_first(c)} when they are {_first(a)} and {_first(b)}"
+                f"key_query_cos cannot be {c:g} when they are {a:g} and {b:g}"
             )
 
     @classmethod
@@ -92,13 +95,17 @@ class Weights:
     def gram(self, snr: Array | float) -> Array:
         """Inner products of (mu, w_K, w_Q) for |mu|^2 = snr, shape (..., 3, 3)."""
         mu = np.sqrt(snr)
+        values: tuple[Array | float, ...] = (
+            self.key_norm,
+            self.query_norm,
+            self.key_cos,
+            self.query_cos,
+            self.key_query_cos,
+        )
         if self.align is not None:
-            key = query = np.abs(self.align) * mu
-            cosines = (np.sign(self.align), np.sign(self.align), 1.0)
-        else:
-            key, query = self.key_norm, self.query_norm
-            cosines = (self.key_cos, self.query_cos, self.key_query_cos)
-        *lengths, ab, ac, bc = np.broadcast_arrays(mu, key, query, *cosines)
+            norm, sign = np.abs(self.align) * mu, np.sign(self.align)
+            values = (norm, norm, sign, sign, 1.0)
+        *lengths, ab, ac, bc = np.broadcast_arrays(mu, *values)
         size = np.stack(lengths, axis=-1)
         gram: Array = size[..., :, None] * size[..., None, :]
         for (i, j), cosine in (((0, 1), ab), ((0, 2), ac), ((1, 2), bc)):
@@ -117,7 +124,3 @@ class Weights:
 def _cosine(u: Array, v: Array) -> float:
     size = float(np.linalg.norm(u) * np.linalg.norm(v))
     return float(np.clip(u @ v / size, -1.0, 1.0)) if size > 0.0 else 0.0
-
-
-def _first(value: Array | float) -> str:
-    return f"{np.asarray(value).flat[0]:g}"

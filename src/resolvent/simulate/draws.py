@@ -19,11 +19,12 @@ Task = Callable[[np.random.Generator, Executor | None], Array]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: `values` holds the draws that were finished, in order, and may be empty."""
+    """Ctrl-C: `values` holds the finished draws in order, `record` the result made of them (at least 2)."""
 
-    def __init__(self, values: Array) -> None:
-        super().__init__(f"interrupted after {len(values)} draws")
+    def __init__(self, values: Array, draws: int) -> None:
+        super().__init__(f"interrupted after {len(values)} of {draws} draws")
         self.values = values
+        self.record: object | None = None
 
 
 def stream(seed: int, index: int) -> np.random.Generator:
@@ -55,7 +56,7 @@ def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_stack(done)) from None
+                raise Interrupted(_stack(done), draws) from None
             raise
     return _stack(done)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from resolvent.setting import Setting
-from resolvent.simulate.draws import run_draws
+from resolvent.setting.ranges import integer
+from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
 from resolvent.simulate.probe import Probe
@@ -134,7 +135,7 @@ def simulate(
     ValueError, TypeError
         For sizes out of range, a setting with other arrays, or one that needs more memory than there is.
     Interrupted
-        On Ctrl-C, a KeyboardInterrupt that carries the draws finished so far as `values`.
+        On Ctrl-C, a KeyboardInterrupt whose `record` is the Measurement of the draws that were finished.
 
     Source: theory page, section 10 for the algorithm.
 
@@ -144,9 +145,9 @@ def simulate(
     (32, (3, 2, 2))
     """
     n, draws, seed = (
-        _integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
+        integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
     )
-    count = min(n, MOST_FRESH) if fresh is None else _integer("fresh", fresh, 0)
+    count = min(n, MOST_FRESH) if fresh is None else integer("fresh", fresh, 0)
     ridge = np.asarray(setting.ridge, dtype=float)
     if setting.shape != ridge.shape or ridge.ndim > 1:
         raise ValueError("simulate takes one setting, in which only ridge may be an array of one dimension")
@@ -155,9 +156,16 @@ def simulate(
         raise ValueError(f"p = round(ratio n) must be at least 2, got {p}: raise ratio or n")
     workers = workers_for(p, n, count, draws)
     task = partial(_draw, setting, p, n, count, single, np.atleast_1d(ridge))
+
+    def record(values: Array) -> Measurement:
+        return Measurement(setting, n, p, len(values), seed, values[..., 0] if ridge.ndim == 0 else values)
+
     with threadpool_limits(1, user_api="blas"):
-        values = run_draws(task, draws, seed, workers, progress)
-    return Measurement(setting, n, p, len(values), seed, values[..., 0] if ridge.ndim == 0 else values)
+        try:
+            return record(run_draws(task, draws, seed, workers, progress))
+        except Interrupted as stop:
+            stop.record = record(stop.values) if len(stop.values) > 1 else None
+            raise
 
 
 def _draw(
@@ -190,14 +198,6 @@ def _draw(
     if fresh:
         out[1, 1] = np.mean((probe.weights(ridge) @ new.tokens - new.targets) ** 2, axis=1)
     return out
-
-
-def _integer(name: str, value: object, low: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < low:
-        raise ValueError(f"{name} must be at least {low}, got {value}")
-    return int(value)
 
 
 def _cell(average: Average) -> str:

@@ -1,0 +1,71 @@
+"""The application: its commands, and errors as one line on stderr instead of a panel or a traceback.
+
+Exit status: 0 done, 1 a computation failed, 2 wrong input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from resolvent import __version__
+from resolvent.cli.messages import flag_names, usage_line
+from resolvent.cli.output import show
+
+COMMANDS = {
+    "demo": ("resolvent.cli.demo:demo", "The main job on synthetic tokens, then on real words."),
+    "predict": ("resolvent.cli.predict:predict", "Limits of the training and test error."),
+    "simulate": ("resolvent.cli.simulate:simulate", "Measure the same errors by exact simulation."),
+    "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
+    "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
+}
+
+app = App(
+    name="resolvent",
+    version=f"resolvent {__version__}",
+    help="The random-matrix theory of attention: predict, measure and compare the errors of a ridge probe on "
+    "nonlinear attention features and of linear regression.",
+    version_flags=["--version"],
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+)
+for _name, (_target, _help) in COMMANDS.items():
+    app.command(_target, name=_name, help=_help)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; wrong input and failed computations print one line on stderr."""
+    debug = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"]
+    try:
+        app(arguments or ["--help"], exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        return _fail(usage_line(error), 2, debug)
+    except (ValueError, TypeError, ImportError) as error:
+        return _fail(flag_names(str(error)), 2, debug)
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ArithmeticError, MemoryError, OSError) as error:
+        return _fail(str(error) or type(error).__name__, 1, debug)
+    except KeyboardInterrupt as stop:
+        record = getattr(stop, "record", None)
+        if record is not None:
+            show(record, "--json" in arguments)
+        return _fail(str(stop) or "interrupted", 130, debug)
+    return 0
+
+
+def _fail(message: str, status: int, debug: bool) -> int:
+    if debug:
+        raise  # the exception that is being handled
+    print(f"resolvent: {' '.join(message.split())}", file=sys.stderr)
+    return status

@@ -1,0 +1,222 @@
+"""compare_tokens: the same question asked of the user's own labelled tokens.
+
+Training error: on all tokens, with weights along the class direction estimated from these same tokens; one
+number, so without a standard error. Test error: repeated splits, everything that looks at labels fitted on
+the training part, predicted at the split's own ratio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from resolvent.compare.comparison import TIE
+from resolvent.compare.verdict import Winner, reason, table
+from resolvent.dataset import (
+    LabelledTokens,
+    StandardTokens,
+    TokenEstimate,
+    broken_assumptions,
+    estimate,
+    standardise,
+)
+from resolvent.dataset.standard import Whiten
+from resolvent.predict import Prediction, predict
+from resolvent.setting import Setting, Tokens
+from resolvent.simulate.draws import run_draws
+from resolvent.simulate.features import Attention, features, predictions
+from resolvent.simulate.measure import Average
+from resolvent.simulate.memory import workers_for
+from resolvent.simulate.probe import Probe
+
+Array = NDArray[np.float64]
+METHODS = ("attention", "linear")
+
+
+class Splits(NamedTuple):
+    """`draws` random splits, each trained on `size` tokens."""
+
+    size: int
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class TokenComparison:
+    """Predicted and measured errors on given tokens.
+
+    `train` has shape (method,), `test` (splits, method); `at_all` predicts the training error on all tokens
+    and `at_split` the test error at the split's ratio.
+    """
+
+    estimate: TokenEstimate
+    at_all: Prediction
+    at_split: Prediction
+    train: Array
+    test: Array
+    plan: Splits
+    standard: StandardTokens
+
+    def over_ridges(self, ridge: Array) -> tuple[Array, Array]:
+        """Training errors (method, ridge) and test errors (split, method, ridge) of the same splits."""
+        return _measure(self.at_all.setting, self.standard, self.estimate, self.plan, ridge, False)
+
+    @property
+    def winner(self) -> dict[str, Winner]:
+        """By error; for the test error a tie is below two paired standard errors over splits."""
+        difference = Average.over_draws(self.test[:, 0] - self.test[:, 1])
+        tie = bool(abs(float(difference.mean)) < TIE * float(difference.se))
+        test: Winner = "tie" if tie else _lower(float(difference.mean))
+        return {"train": _lower(float(self.train[0] - self.train[1])), "test": test}
+
+    @property
+    def reason(self) -> str:
+        """A sentence on why the loser of the training error loses."""
+        return reason(self.at_all.setting, self.winner["train"])
+
+    @property
+    def assumptions(self) -> list[str]:
+        """Which assumptions of the theory these tokens break, with the numbers."""
+        return broken_assumptions(self.estimate)
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields of `resolvent compare --tokens FILE --json`; se and z of the training error are None."""
+        predicted: dict[str, dict[str, float]] = {}
+        measured: dict[str, dict[str, dict[str, float | None]]] = {}
+        z: dict[str, dict[str, float | None]] = {}
+        for k, method in enumerate(METHODS):
+            train, test = getattr(self.at_all, method).train, getattr(self.at_split, method).test
+            mean, se = (float(v) for v in Average.over_draws(self.test[:, k]))
+            predicted[method] = {"train": train, "test": test}
+            measured[method] = {
+                "train": {"mean": float(self.train[k]), "se": None},
+                "test": {"mean": mean, "se": se},
+            }
+            z[method] = {"train": None, "test": (mean - float(test)) / se if se > 0.0 else None}
+        e, setting = self.estimate, self.at_all.setting
+        size = {"n": e.n, "p": e.p, "draws": len(self.test), "seed": self.plan.seed}
+        return {
+            "setting": {**setting.as_dict(), **size},
+            "nonlinearity": self.at_all.as_dict()["nonlinearity"],
+            "solver": self.at_all.as_dict()["solver"],
+            "predicted": predicted,
+            "measured": measured,
+            "z": z,
+            "winner": self.winner,
+            "reason": self.reason,
+            "tokens": e.as_dict(),
+            "assumptions": self.assumptions,
+            "notes": list(self.standard.notes),
+        }
+
+    def __str__(self) -> str:
+        broken = "\n".join(f"- {line}" for line in self.assumptions) or "- none that was checked"
+        ridge = self.at_all.setting.ridge
+        return "\n\n".join(
+            [
+                *self.standard.notes[-1:],
+                str(self.estimate),
+                f"{table(self.as_dict())}\n{'':8} (ridge {ridge:g}; training error on all tokens, "
+                f"test error over {len(self.test)} splits)",
+                self.reason,
+                f"What these tokens break of the theory's assumptions:\n{broken}",
+            ]
+        )
+
+
+def compare_tokens(
+    data: LabelledTokens,
+    setting: Setting | None = None,
+    *,
+    whiten: Whiten = "auto",
+    draws: int = 10,
+    train_share: float = 0.8,
+    seed: int = 0,
+    progress: bool = False,
+) -> TokenComparison:
+    """Predict and measure attention and linear regression on labelled tokens.
+
+    `setting` gives f, ridge, skip, the diagonal and `weights`, either none or aligned: align a then means
+    w_K = w_Q = a sqrt(snr estimate) times the estimated unit direction. Ratio, SNR and label mean come from
+    the tokens. `whiten` as in `dataset.standardise`; `draws` splits, each trained on `train_share` of them.
+
+    Raises ValueError for tokens or a setting that cannot be used this way.
+    """
+    setting = Setting() if setting is None else setting
+    _check(setting, draws, train_share)
+    standard = standardise(data, whiten=whiten)
+    found = estimate(standard)
+    plan = Splits(round(train_share * standard.n), draws, seed)
+    train, test = _measure(setting, standard, found, plan, np.array([float(setting.ridge)]), progress)
+    at_all = predict(_fitted(setting, found, found.ratio), p=found.p)
+    at_split = predict(_fitted(setting, found, found.p / plan.size), p=found.p)
+    return TokenComparison(found, at_all, at_split, train[:, 0], test[..., 0], plan, standard)
+
+
+def _measure(
+    setting: Setting,
+    standard: StandardTokens,
+    found: TokenEstimate,
+    plan: Splits,
+    ridge: Array,
+    progress: bool,
+) -> tuple[Array, Array]:
+    """Training errors (method, ridge) on all tokens and test errors (split, method, ridge)."""
+    workers = workers_for(standard.p, standard.n, standard.n, plan.draws)
+
+    def split(rng: np.random.Generator, _: object) -> Array:
+        order = rng.permutation(standard.n)
+        train, test = standard.split(order[: plan.size], order[plan.size :])
+        return _test_errors(setting, train, test, ridge)
+
+    with threadpool_limits(1, user_api="blas"):
+        train = _train_errors(setting, standard, found, ridge)
+        return train, run_draws(split, plan.draws, plan.seed, workers, progress)
+
+
+def _check(setting: Setting, draws: int, train_share: float) -> None:
+    if setting.shape:
+        raise ValueError(f"compare_tokens takes one setting, got arrays of shape {setting.shape}")
+    if setting.weights.align is None and np.any(setting.gram[..., 1:, 1:] != 0.0):
+        raise ValueError("weights must be none or aligned on given tokens: use align")
+    if draws < 2:
+        raise ValueError(f"draws must be at least 2, got {draws}")
+    if not 0.1 <= train_share <= 0.95:
+        raise ValueError(f"train_share must be between 0.1 and 0.95, got {train_share:g}")
+    if float(setting.tokens.label_noise) > 0.0:
+        raise ValueError("label_noise must be 0 on given tokens, whose labels are what they are")
+
+
+def _fitted(setting: Setting, found: TokenEstimate, ratio: float) -> Setting:
+    """The setting with what was estimated from the tokens."""
+    return replace(setting, tokens=Tokens(ratio, found.snr_used, found.label_mean))
+
+
+def _attention(setting: Setting, found: TokenEstimate) -> Attention:
+    align = float(setting.weights.align or 0.0)
+    weight = align * np.sqrt(found.snr_used) * found.direction
+    return Attention(setting.f.evaluate, weight, weight, float(setting.skip), setting.keep_diagonal)
+
+
+def _train_errors(setting: Setting, standard: StandardTokens, found: TokenEstimate, ridge: Array) -> Array:
+    tokens, labels = standard.tokens, standard.labels
+    built = features(_attention(setting, found), tokens)
+    return np.stack([Probe.fit(h, labels).train(ridge) for h in (built, tokens)])
+
+
+def _test_errors(setting: Setting, train: StandardTokens, test: StandardTokens, ridge: Array) -> Array:
+    attention = _attention(setting, estimate(train))
+    w = Probe.fit(features(attention, train.tokens), train.labels).weights(ridge)
+    linear = Probe.fit(train.tokens, train.labels).weights(ridge) @ test.tokens
+    outputs = predictions(attention, train.tokens, w @ train.tokens, w, test.tokens)
+    return np.stack([np.mean((out - test.labels) ** 2, axis=1) for out in (outputs, linear)])
+
+
+def _lower(difference: float) -> Winner:
+    if difference == 0.0:
+        return "tie"
+    return "attention" if difference < 0.0 else "linear"

@@ -1,0 +1,86 @@
+"""Who wins, why, and the table that shows it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from resolvent.setting import Setting
+
+Winner = Literal["attention", "linear", "tie"]
+
+LARGE_SCORE = 0.3  # of the low-rank part of a score, above which linearising f in it is rough
+WEAK = 0.05  # alignment share below which weights do not point at the signal
+
+
+def reason(setting: Setting, winner: Winner) -> str:
+    """One sentence on why the loser loses, from the quantities that the theory says matter."""
+    a = setting.f.coefficients()
+    noise = 100.0 * a.sigma2 / a.nu if a.nu > 0.0 else 0.0
+    snr, gram = float(np.max(setting.tokens.snr)), setting.gram.reshape(-1, 3, 3)[0]
+    overlap = float(gram[0, 1] * gram[0, 2]) / snr if snr > 0.0 else 0.0  # (mu'w_K)(mu'w_Q)/|mu|^2
+    name = setting.f.name
+    if winner == "tie":
+        return "Neither method is ahead by more than two standard errors."
+    if a.a1 == 0.0 and winner == "linear":
+        return f"Attention loses: {name} has no linear component (a1 = 0), so no signal passes through it."
+    if winner == "linear":
+        if overlap * np.sign(a.a1) > WEAK:
+            return (
+                f"Attention loses although its weights point at the signal: the noise that {name} adds "
+                f"({noise:.1f} % of its power) and that attention makes outweigh what alignment brings."
+            )
+        return (
+            "Attention loses: its weights do not point at the signal, so it mixes tokens without telling the "
+            f"classes apart, and {noise:.1f} % of the power of {name} is noise."
+        )
+    if overlap * np.sign(a.a1) > WEAK:
+        return "Linear regression loses: aligned weights amplify the signal before the probe sees it."
+    return "Linear regression loses: at this ridge attention's features fit these labels better."
+
+
+def cautions(setting: Setting, p: int) -> list[str]:
+    """Sentences on what makes the limit unreliable at dimension p (theory page, section 11)."""
+    gram = setting.gram.reshape(-1, 3, 3)[0]
+    score = gram[0, 0] + abs(gram[0, 1] * gram[0, 2]) + np.sqrt(gram[1, 1] * gram[2, 2])
+    size = float(score / np.sqrt(p))
+    if size <= LARGE_SCORE:
+        return []
+    return [
+        f"At p = {p} the scores that signal and weights add reach {size:.2f}, not small against 1: "
+        "the limit may be far from the measurement; it gets closer as p grows."
+    ]
+
+
+def table(values: dict[str, Any]) -> str:
+    """Predicted and measured errors of both methods, from the fields of `as_dict`."""
+    lines = [f"{'':8} {'':18} {'predicted':>10} {'measured':>22} {'z':>7}"]
+    for error in ("train", "test"):
+        for method, label in (("attention", "attention"), ("linear", "linear regression")):
+            measured = values["measured"][method][error]
+            z = values["z"][method][error]
+            cells = [
+                f"{values['predicted'][method][error]:10.4f}",
+                f"{_measured(measured):>22}",
+                f"{_z(z):>7}",
+            ]
+            lines.append(f"{error:8} {label:18} " + " ".join(cells))
+        lines.append(f"{'':8} {_verdict(values['winner'][error])}")
+    return "\n".join(lines)
+
+
+def _measured(value: dict[str, float | None]) -> str:
+    mean, se = value["mean"], value["se"]
+    if se is None or np.isnan(se):
+        return f"{mean:.4f}            "
+    return f"{mean:.4f} +- {se:.4f}  "
+
+
+def _z(z: float | None) -> str:
+    return "" if z is None or np.isnan(z) else f"{z:+.1f}"
+
+
+def _verdict(winner: Winner) -> str:
+    names = {"attention": "attention wins", "linear": "linear regression wins", "tie": "a tie"}
+    return f"-> {names[winner]}"

@@ -1,0 +1,7 @@
+"""Pictures: measured points with error bars over predicted curves."""
+
+from resolvent.plot.card import plot_nonlinearity
+from resolvent.plot.comparison import plot_comparison, plot_token_comparison
+from resolvent.plot.files import checked_path
+
+__all__ = ["checked_path", "plot_comparison", "plot_nonlinearity", "plot_token_comparison"]

@@ -95,7 +95,7 @@ def test_the_attention_matrix_is_never_held() -> None:
 @pytest.mark.filterwarnings("error")
 def test_overflow_is_named() -> None:
     a = Attention(nonlinearity("exp").evaluate, np.full(P, 100.0), np.full(P, 100.0))
-    with pytest.raises(OverflowError, match="f overflows on the scores of these tokens"):
+    with pytest.raises(OverflowError, match=r"f reaches .* on the scores of these tokens"):
         features(a, tokens())
-    with pytest.raises(OverflowError, match="f overflows"):
+    with pytest.raises(OverflowError, match="f reaches"):
         predictions(a, tokens(), np.ones((1, N)), np.ones((1, P)), tokens(seed=1))

@@ -43,7 +43,7 @@ LARGEST = 1e15  # beyond it double precision loses the noise, whose size is one
 
 def number(name: str, value: ArrayLike, allowed: Range | None = None) -> Array | float:
     """value as a float or read-only float64 array, finite and in range; ValueError or TypeError otherwise."""
-    array = numbers(name, value)
+    array = numbers(name, value).copy()
     require(name, array, np.abs(array) <= LARGEST, f"at most {LARGEST:g} in size")
     if allowed is not None:
         require(name, array, allowed.holds(array), str(allowed))

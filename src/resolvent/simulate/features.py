@@ -50,7 +50,7 @@ def features(attention: Attention, tokens: Array, pool: Executor | None = None) 
             out[:, columns] += attention.skip * tokens[:, columns]
 
     _run(block, tokens.shape[1], pool)
-    return _finite(out)
+    return out
 
 
 def predictions(
@@ -76,24 +76,13 @@ def predictions(
             out[:, columns] += attention.skip * (probe @ fresh[:, columns])
 
     _run(block, fresh.shape[1], pool)
-    return _finite(out)
+    return out
 
 
 def _run(block: Callable[[int], None], columns: int, pool: Executor | None) -> None:
     """Apply block to every column block; the blocks do not depend on who computes them."""
-
-    def quiet(start: int) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # of a thread; `_finite` looks at the result
-            block(start)
-
-    for _ in (map if pool is None else pool.map)(quiet, range(0, columns, BLOCK)):
+    for _ in (map if pool is None else pool.map)(block, range(0, columns, BLOCK)):
         pass
-
-
-def _finite(values: Array) -> Array:
-    if not np.isfinite(values).all():
-        raise OverflowError("f overflows on the scores of these tokens: lower the signal or the weights")
-    return values
 
 
 class _Reader:
@@ -111,7 +100,10 @@ class _Reader:
         scores = self.tokens.T @ moved.astype(self.tokens.dtype, copy=False)
         scores = self.attention.f(scores, out=scores)
         if not (top := max(scores.max(), -scores.min())) < LARGEST:
-            raise OverflowError(f"f reaches {top:.1e} on these scores, too large to be squared and summed")
+            raise OverflowError(
+                f"f reaches {top:.1e} on the scores of these tokens, too large to be squared and summed: "
+                "lower the signal or the weights"
+            )
         if diagonal is not None and not self.attention.keep_diagonal:
             own = np.arange(queries.shape[1])
             scores[diagonal + own, own] = 0.0

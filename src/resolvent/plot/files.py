@@ -23,14 +23,9 @@ def checked_path(path: Path) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the figure next to path and move it there."""
-    suffix = checked_path(path).suffix.lower()
-    handle, name = tempfile.mkstemp(suffix=suffix, dir=path.parent)
-    os.close(handle)
-    try:
-        figure.savefig(name, dpi=150)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    """Write the figure beside path and move it there."""
+    checked_path(path)
+    with tempfile.TemporaryDirectory(prefix=".resolvent-", dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        figure.savefig(whole, dpi=150)
+        os.replace(whole, path)

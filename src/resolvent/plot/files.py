@@ -15,8 +15,10 @@ def checked_path(path: Path) -> Path:
     """path, or ValueError when its suffix or folder cannot be written to."""
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"plot must end in {', '.join(SUFFIXES)}, got {path}")
-    if not path.parent.is_dir():
-        raise ValueError(f"plot must be in an existing folder, got {path}")
+    if path.is_dir():
+        raise ValueError(f"plot must be a file, got the folder {path}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ValueError(f"plot must be in an existing folder that can be written to, got {path}")
     return path
 
 

@@ -38,7 +38,7 @@ class Attention(NamedTuple):
 
 
 def features(attention: Attention, tokens: Array, pool: Executor | None = None) -> Array:
-    """H (p x n) of the tokens (p x n)."""
+    """H (p x n) of the tokens (p x n). Raises OverflowError when f overflows on their scores."""
     reader = _Reader(attention, tokens)
     out = np.empty_like(tokens)
 
@@ -50,7 +50,7 @@ def features(attention: Attention, tokens: Array, pool: Executor | None = None) 
             out[:, columns] += attention.skip * tokens[:, columns]
 
     _run(block, tokens.shape[1], pool)
-    return out
+    return _finite(out)
 
 
 def predictions(
@@ -64,6 +64,7 @@ def predictions(
     """Probe outputs w'h0 (probes x fresh) for fresh tokens (p x fresh) that attend to the context `tokens`.
 
     readout (probes x n) is w'X and probe (probes x p) is w, which the residual connection reads directly.
+    Raises OverflowError as `features` does.
     """
     reader = _Reader(attention, tokens)
     out = np.empty((readout.shape[0], fresh.shape[1]))
@@ -75,14 +76,24 @@ def predictions(
             out[:, columns] += attention.skip * (probe @ fresh[:, columns])
 
     _run(block, fresh.shape[1], pool)
-    return out
+    return _finite(out)
 
 
 def _run(block: Callable[[int], None], columns: int, pool: Executor | None) -> None:
     """Apply block to every column block; the blocks do not depend on who computes them."""
-    starts = range(0, columns, BLOCK)
-    for _ in (map if pool is None else pool.map)(block, starts):
+
+    def quiet(start: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # of a thread; `_finite` looks at the result
+            block(start)
+
+    for _ in (map if pool is None else pool.map)(quiet, range(0, columns, BLOCK)):
         pass
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise OverflowError("f overflows on the scores of these tokens: lower the signal or the weights")
+    return values
 
 
 class _Reader:

@@ -30,6 +30,9 @@ from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.features import Features, features
 from resolvent.equivalents.refined.tables import Tables
 
+NEGLIGIBLE = 1e-7  # share of the largest singular value below which the noise's features are left out
+NEGLIGIBLE_MEANS = 1e-12  # and those of the means, of which one may be as large as sqrt p
+
 
 @dataclass(frozen=True)
 class Couplings:
@@ -44,8 +47,9 @@ class Couplings:
     def of(cls, classes: Classes, tables: Tables) -> Couplings:
         """The couplings that the tables stand for."""
         weight, norm, outside, c = classes.weight, classes.norm, classes.share_outside, classes.ratio
-        noise = features(weight, tables.m1 * np.outer(norm, norm) / outside, norm[:, None] / np.sqrt(outside), c)
-        means = features(weight, np.sqrt(classes.p) * tables.m0, classes.position, c)
+        slopes, third = tables.m1 * np.outer(norm, norm) / outside, norm[:, None] / np.sqrt(outside)
+        noise = features(weight, slopes, third, c, NEGLIGIBLE)
+        means = features(weight, np.sqrt(classes.p) * tables.m0, classes.position, c, NEGLIGIBLE_MEANS)
         return cls(classes, tables, noise, means)
 
 
@@ -77,13 +81,13 @@ class Equation:
 
     def inner(self, part: Features, H: Array) -> Array:
         """Theta(H) = sum_a pi_a w_a' H_a w_a/c: (B, K, K)."""
-        w, share = part.w, self.classes.weight / self.classes.ratio
-        weighted = (w * share[:, None, None]).reshape(-1, w.shape[-1])
-        return np.asarray(weighted.T @ (H @ w).reshape(H.shape[0], -1, w.shape[-1]))
+        return part.gathered(H * (self.classes.weight / self.classes.ratio)[:, None, None])
 
     def balance(self, part: Features) -> Array:
         """J (B, K): scaled, C^-1 becomes C^-1 J; 1/d3^2 in block 3, where it may all but vanish."""
-        return np.where(part.third, self.scale[:, 1:] ** -2, 1.0)
+        J = np.ones((self.ridge.size, part.C.shape[0]))
+        J[:, part.slices[2]] = self.scale[:, 1:] ** -2
+        return J
 
     def resolvents(self, T: Array) -> Array:
         """Omega_l: (B, L, K, K)."""
@@ -111,10 +115,8 @@ class Equation:
 
     def _outside(self, inner: Array) -> Array:
         """phi w_a mean_l(inner) w_a' for inner (B, L, K, K): (B, A, 3, 3)."""
-        w = self.couplings.noise.w
         average = np.einsum("l,blij->bij", self.classes.share_outside * self.classes.shares, inner)
-        left = (w.reshape(-1, w.shape[-1]) @ average).reshape(inner.shape[0], *w.shape)
-        return np.asarray(left @ np.swapaxes(w, -1, -2))
+        return self.couplings.noise.spread(average)
 
     def physical(self, T: Array) -> NDArray[np.bool_]:
         """T_11 > 0 >= T_22 in every class: the domain in which the solution is unique."""

@@ -34,7 +34,8 @@ from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.equation import Couplings, Equation
 from resolvent.equivalents.refined.newton import ACCEPTED, newton_solve, solve
-from resolvent.equivalents.refined.tables import Softmax, tables
+from resolvent.equivalents.refined.softmax import Softmax
+from resolvent.equivalents.refined.tables import tables
 from resolvent.nonlinearity import Nonlinearity
 
 ADJOINT_ACCURACY = 1e-11
@@ -168,10 +169,9 @@ def _unexplained(equation: Equation, T: Array) -> Array:
     """g (B, A, 3), scaled: its blocks stand for g_1, g_2/d1^2 and g_3 d3/d1."""
     classes, means = equation.classes, equation.couplings.means
     read = T[:, :, :, 0] * (classes.weight * classes.label / classes.ratio)[:, None]
-    forms = np.einsum("aik,bai->bk", means.w, read)
     system = means.C @ equation.inner(means, T) + equation.balance(means)[:, :, None] * np.eye(means.C.shape[0])
-    pulled = np.linalg.solve(system, (forms @ means.C)[..., None])[..., 0]
-    g = -np.einsum("aik,bk->bai", means.w, pulled)
+    pulled = np.linalg.solve(system, (means.read(read) @ means.C)[..., None])[..., 0]
+    g = -means.written(pulled)
     g[:, :, 0] += classes.label
     return g
 
@@ -180,9 +180,9 @@ def _variance_outside(equation: Equation, T: Array, Lambda: Array, skip: float) 
     """The variance of the prediction that comes from the fresh token's part outside of the span."""
     classes, noise = equation.classes, equation.couplings.noise
     d1, d3 = equation.scale.T
-    gamma = np.repeat((noise.w[:, 0] @ noise.C)[None], d1.size, axis=0)
-    through = skip * classes.ratio * classes.norm / np.sqrt(classes.share_outside)
-    gamma[:, :, noise.third] = -((d1 / d3)[:, None] * through)[..., None]
+    key, _, third = noise.slices
+    gamma = np.repeat((noise.w[0] @ noise.C[key])[None], d1.size, axis=0)
+    gamma[:, :, third] = -skip * classes.ratio * (d1 / d3)[:, None, None] * noise.w[2]
     Gamma = np.einsum("a,bai,baj->bij", classes.weight, gamma, gamma)
     l = classes.eigenvalues[:, None, None]
     system = l * (noise.C @ equation.inner(noise, T))[:, None]

@@ -14,31 +14,56 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
 
-NEGLIGIBLE = 1e-11  # singular values below this share of the largest are left out
-
 
 class Features(NamedTuple):
-    """w (A, 3, K), C (K, K), and which of the K belong to block 3."""
+    """w, the (A, K_i) parts of blocks i = 1, 2, 3, and C (K, K) with K the sum of the K_i."""
 
-    w: Array
+    w: tuple[Array, Array, Array]
     C: Array
-    third: NDArray[np.bool_]
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each block stands among the K."""
+        ends = np.cumsum([0, *(part.shape[1] for part in self.w)])
+        return tuple(slice(begin, end) for begin, end in zip(ends[:-1], ends[1:], strict=True))
+
+    def gathered(self, H: Array) -> Array:
+        """sum_a w_a' H_a w_a for H (B, A, 3, 3): (B, K, K)."""
+        out = np.empty((H.shape[0], *self.C.shape))
+        for i, rows in enumerate(self.slices):
+            for j, columns in enumerate(self.slices):
+                if i <= j:
+                    out[:, rows, columns] = (self.w[i].T * H[:, None, :, i, j]) @ self.w[j]
+                    out[:, columns, rows] = np.swapaxes(out[:, rows, columns], -1, -2)
+        return out
+
+    def spread(self, inner: Array) -> Array:
+        """w_a inner w_a' for symmetric inner (B, K, K): (B, A, 3, 3)."""
+        out = np.empty((inner.shape[0], self.w[0].shape[0], 3, 3))
+        for i, rows in enumerate(self.slices):
+            for j, columns in enumerate(self.slices):
+                if i <= j:
+                    out[:, :, i, j] = out[:, :, j, i] = ((self.w[i] @ inner[:, rows, columns]) * self.w[j]).sum(axis=-1)
+        return out
+
+    def read(self, vectors: Array) -> Array:
+        """sum_a w_a' v_a for vectors (B, A, 3): (B, K)."""
+        return np.concatenate([vectors[:, :, i] @ part for i, part in enumerate(self.w)], axis=1)
+
+    def written(self, coefficients: Array) -> Array:
+        """w_a x for coefficients x (B, K): (B, A, 3)."""
+        return np.stack([coefficients[:, s] @ part.T for s, part in zip(self.slices, self.w, strict=True)], axis=-1)
 
 
-def features(weight: Array, table: Array, third: Array, c: float) -> Features:
-    """The features of `table` (A, A) and of `third`, the x_a (A, r)."""
+def features(weight: Array, table: Array, third: Array, c: float, negligible: float) -> Features:
+    """The features of `table` (A, A) and of `third`, the x_a (A, r); singular values below negligible S_1 are left out."""
     root = np.sqrt(weight)[:, None]
     U, S, Vh = np.linalg.svd(root * table * root.T)
-    k, r = int(np.count_nonzero(S > NEGLIGIBLE * S[0])), third.shape[1]
-    w = np.zeros((weight.size, 3, 2 * k + r))
-    w[:, 0, :k] = Vh[:k].T / root
-    w[:, 1, k : 2 * k] = U[:, :k] / root
-    w[:, 2, 2 * k :] = third
+    k, r = int(np.count_nonzero(S > negligible * S[0])), third.shape[1]
     C = np.zeros((2 * k + r, 2 * k + r))
     C[:k, k : 2 * k] = C[k : 2 * k, :k] = np.diag(S[:k])
     C[2 * k :, 2 * k :] = c * np.eye(r)
-    return Features(w, C, np.arange(2 * k + r) >= 2 * k)
+    return Features((Vh[:k].T / root, U[:, :k] / root, third), C)

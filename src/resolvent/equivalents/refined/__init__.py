@@ -6,6 +6,7 @@ from resolvent.equivalents.refined.errors import RefinedErrors, refined_errors
 from resolvent.equivalents.refined.gaussian import gaussian_classes
 from resolvent.equivalents.refined.linear import RefinedLinearErrors, refined_linear_errors
 from resolvent.equivalents.refined.softmax import Softmax
+from resolvent.equivalents.refined.tokens import token_classes
 
 __all__ = [
     "Adapted",
@@ -17,4 +18,5 @@ __all__ = [
     "gaussian_classes",
     "refined_errors",
     "refined_linear_errors",
+    "token_classes",
 ]

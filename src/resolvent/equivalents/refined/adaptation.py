@@ -25,7 +25,7 @@ MOST_CLASSES = 1200
 
 
 class Adapted(NamedTuple):
-    """The classes, and the largest relative change of an error when the nodes of one direction are doubled."""
+    """The classes, and the largest relative change of an error when one direction gets twice the nodes."""
 
     classes: Classes
     change: float
@@ -45,10 +45,10 @@ def adapted_classes(
 ) -> Adapted:
     """Gaussian classes with as many nodes per direction, and norms, as the errors at these ridges need.
 
-    The arguments are those of `gaussian_classes` and `refined_errors`. Nodes are doubled in one direction at a time until that
-    changes neither error by more than `tolerance`, at the smallest and the largest ridge. `change` says what is left: it
-    exceeds the tolerance where the nodes or classes allowed were not enough, as for a rapidly growing f at strongly
-    aligned weights, whose errors hang on a few extreme tokens.
+    The arguments are those of `gaussian_classes` and `refined_errors`. Nodes are doubled in one direction at
+    a time until that changes neither error by more than `tolerance`, at the smallest and the largest ridge.
+    `change` says what is left: it exceeds the tolerance where the nodes or classes allowed were not enough,
+    as for a rapidly growing f at strongly aligned weights, whose errors hang on a few extreme tokens.
 
     Source: theory page, section 12.
 

@@ -1,20 +1,19 @@
 """The fixed point of the class-wise equivalent, factored.
+ One symmetric 3x3 matrix T_a per class solves, with TT = blockdiag(pi_a T_a/c) and the coupling MM between
+classes,
 
-One symmetric 3x3 matrix T_a per class solves, with TT = blockdiag(pi_a T_a/c) and the coupling MM between classes,
-
-    T_a^-1 = R_a(T) = A_a - eta_a(T) + phi [mean_l (I + l MM TT)^-1 l MM]_aa,   A_a = [[gamma, d_a, 0], [d_a, 0, 1], [0, 1, 0]],
+    T_a^-1 = R_a(T) = A_a - eta_a(T) + phi [mean_l (I + l MM TT)^-1 l MM]_aa,
+    A_a = [[gamma, d_a, 0], [d_a, 0, 1], [0, 1, 0]],
     eta_a: (1,1) sum_b pi_b v_ba T_b22/c,  (2,2) sum_b pi_b v_ab T_b11/c,  (1,2) sum_b pi_b kap_ab T_b12/c.
-
-Couplings vary smoothly from class to class, so MM_ab = w_a C w_b' with few features (`features`). The bracket becomes
-w_a mean_l(Omega_l) w_a' with small matrices
+ Couplings vary smoothly from class to class, so MM_ab = w_a C w_b' with few features (`features`). The
+bracket becomes w_a mean_l(Omega_l) w_a' with small matrices
 
     Omega_l = (C^-1/l + Theta)^-1,    Theta = sum_a pi_a w_a' T_a w_a/c,
-
-and its derivative along H is -w_a mean_l(Omega_l Theta(H) Omega_l) w_a'. Together with eta it makes the linear operator
-`coupling`, which is symmetric in the pi-weighted inner product: Newton's method and the adjoint of every derivative use it.
-
-Everything is kept in balanced scaling, T -> D^-1 T D^-1 with D = diag(d1, 1/d1, d3) for each ridge, so that small ridges
-lose no digits. Arrays are (B, A, 3, 3): B ridges, A classes. Theory page, section 12.
+ and its derivative along H is -w_a mean_l(Omega_l Theta(H) Omega_l) w_a'. Together with eta it makes the
+linear operator `coupling`, which is symmetric in the pi-weighted inner product: Newton's method and the
+adjoint of every derivative use it.
+ Everything is kept in balanced scaling, T -> D^-1 T D^-1 with D = diag(d1, 1/d1, d3) for each ridge, so that
+small ridges lose no digits. Arrays are (B, A, 3, 3): B ridges, A classes. Theory page, section 12.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ NEGLIGIBLE_MEANS = 1e-12  # and those of the means, of which one may be as large
 
 @dataclass(frozen=True)
 class Couplings:
-    """What does not depend on the ridge: classes, tables, features of the noise and of the means (span and m0)."""
+    """What does not depend on the ridge: classes, tables, features of the noise and of the means."""
 
     classes: Classes
     tables: Tables
@@ -94,7 +93,7 @@ class Equation:
         C, part = self.couplings.noise.C, self.couplings.noise
         shift = self.balance(part)[:, None, :] / self.classes.eigenvalues[:, None]
         system = (C @ self.inner(part, T))[:, None] + shift[..., None] * np.eye(C.shape[0])
-        return symmetrised(np.linalg.solve(system, np.broadcast_to(C, system.shape)))
+        return symmetrised(np.asarray(np.linalg.solve(system, np.broadcast_to(C, system.shape)), np.float64))
 
     def eta(self, H: Array) -> Array:
         """eta_a(H): (B, A, 3, 3), zero in block 3."""

@@ -3,33 +3,32 @@
 With C_m the coupling of the means (sqrt p m0_ab in block (2,1), c P_a.P_b in (3,3)), the vector
 
     g = (I + C_m TT)^-1 (y, 0, 0)
-
-holds in g_1a = y_a - M_a the error of the mean prediction M_a on a fresh token of class a, and in g_3a = P_a.w_span what a
-residual connection adds to that prediction. The adjoint of the fixed point,
+ holds in g_1a = y_a - M_a the error of the mean prediction M_a on a fresh token of class a, and in g_3a =
+P_a.w_span what a residual connection adds to that prediction. The adjoint of the fixed point,
 
     Lambda - T coupling(Lambda) T = T S T,    S_a = (kappa^2 g_a g_a' + (1 - kappa^2) e_1 e_1')/c,
 
 turns every derivative of y'Qy/n into a sum over classes:
 
     E_train = gamma^2 c sum_a pi_a Lambda_a11
-    E_test  = kappa^2 sum_b pi_b (g_1b - skip g_3b)^2 + 1 - kappa^2             error of the mean
-            + sum_ab pi_a pi_b v_ab Lambda_a22                                  noise of the scores
-            + phi sum_a pi_a tr(Lambda_a w_a Xi w_a')                           the fresh token outside of the span
-
-where Xi = mean_l of l^2 (I + l C Theta)^-1 Gamma (I + l Theta C)^-1 and Gamma = sum_b pi_b gamma_b gamma_b' with gamma_b what
-class b reads, v m1 in block 2 and -skip c in block 3. Theory page, section 12 (the residual connection and the forms
-through g are an extension of it).
+    E_test  = kappa^2 sum_b pi_b (g_1b - skip g_3b)^2 + 1 - kappa^2     error of the mean
+            + sum_ab pi_a pi_b v_ab Lambda_a22                          noise of the scores
+            + phi sum_a pi_a tr(Lambda_a w_a Xi w_a')                   the token outside of the span
+ where Xi = mean_l of l^2 (I + l C Theta)^-1 Gamma (I + l Theta C)^-1 and Gamma = sum_b pi_b gamma_b gamma_b'
+with gamma_b what class b reads, v m1 in block 2 and -skip c in block 3. Theory page, section 12 (the residual
+connection and the forms through g are an extension of it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents.arguments import checked, numbers, plain
+from resolvent.equivalents.arguments import checked, numbers
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.equation import Couplings, Equation
@@ -45,8 +44,8 @@ ADJOINT_ACCURACY = 1e-11
 class RefinedErrors:
     """Errors at finite size, with the certificate of the fixed point.
 
-    `residual` is the largest entry of T - T R T relative to that of T, `iterations` the evaluations of R spent, `converged`
-    says that the residual is below 1e-8. Where it is not, every value is NaN.
+    `residual` is the largest entry of T - T R T relative to that of T, `iterations` the evaluations of R
+    spent, `converged` says that the residual is below 1e-8. Where it is not, every value is NaN.
     """
 
     train: Array | float
@@ -71,14 +70,16 @@ def refined_errors(
     keep_diagonal: bool = False,
     target_overlap: ArrayLike = 1.0,
 ) -> RefinedErrors:
-    """Training and test error of w = (HH' + n ridge)^-1 H t on H = X (K + skip I), for tokens in the given classes.
+    """Training and test error of w = (HH' + n ridge)^-1 H t on H = X (K + skip I), for tokens in the given
+    classes.
 
     K = f(X'MX/sqrt p)/sqrt p, or (n/sqrt p) times a column-wise softmax.
 
     Parameters
     ----------
     classes
-        The tokens, from `gaussian_classes`, `token_classes` or by hand; a sequence adds a leading axis to the result.
+        The tokens, from `gaussian_classes`, `token_classes` or by hand; a sequence adds a leading axis to the
+        result.
     ridge
         Positive; any shape, solved together.
     f
@@ -88,8 +89,8 @@ def refined_errors(
     keep_diagonal
         Whether a token's score with itself stays in K; False sets the diagonal of K to zero.
     target_overlap
-        t'y/n of target and labels (1: the labels, 0: random labels), broadcast against ridge. Test errors are on a fresh
-        token whose target carries the same noise.
+        t'y/n of target and labels (1: the labels, 0: random labels), broadcast against ridge. Test errors are
+        on a fresh token whose target carries the same noise.
 
     Returns
     -------
@@ -117,15 +118,22 @@ def refined_errors(
     if numbers("skip", skip).ndim:
         raise ValueError(f"skip must be one number, got {skip!r}")
     shape, flat = args["ridge"].shape, {name: value.reshape(-1) for name, value in args.items()}
+
+    def one(classes: Classes) -> dict[str, Array]:
+        return _refined_errors(classes, flat["ridge"], f, float(skip), keep_diagonal, flat["target_overlap"])
+
     if isinstance(classes, Classes):
-        values = _refined_errors(classes, flat["ridge"], f, float(skip), keep_diagonal, flat["target_overlap"])
+        values = one(classes)
     else:
-        each = [
-            _refined_errors(c, flat["ridge"], f, float(skip), keep_diagonal, flat["target_overlap"]) for c in classes
-        ]
+        each = [one(each_classes) for each_classes in classes]
         values = {name: np.stack([part[name] for part in each]) for name in each[0]}
         shape = (len(each), *shape)
-    return RefinedErrors(**{name: plain(value.reshape(shape)) for name, value in values.items()})
+    return RefinedErrors(**{name: _shaped(value, shape) for name, value in values.items()})
+
+
+def _shaped(value: Array, shape: tuple[int, ...]) -> Any:
+    """The array in that shape, or a plain number."""
+    return value.reshape(shape) if shape else value.item()
 
 
 def _refined_errors(
@@ -169,9 +177,11 @@ def _unexplained(equation: Equation, T: Array) -> Array:
     """g (B, A, 3), scaled: its blocks stand for g_1, g_2/d1^2 and g_3 d3/d1."""
     classes, means = equation.classes, equation.couplings.means
     read = T[:, :, :, 0] * (classes.weight * classes.label / classes.ratio)[:, None]
-    system = means.C @ equation.inner(means, T) + equation.balance(means)[:, :, None] * np.eye(means.C.shape[0])
+    system = means.C @ equation.inner(means, T) + equation.balance(means)[:, :, None] * np.eye(
+        means.C.shape[0]
+    )
     pulled = np.linalg.solve(system, (means.read(read) @ means.C)[..., None])[..., 0]
-    g = -means.written(pulled)
+    g = -means.written(np.asarray(pulled, np.float64))
     g[:, :, 0] += classes.label
     return g
 
@@ -184,10 +194,10 @@ def _variance_outside(equation: Equation, T: Array, Lambda: Array, skip: float) 
     gamma = np.repeat((noise.w[0] @ noise.C[key])[None], d1.size, axis=0)
     gamma[:, :, third] = -skip * classes.ratio * (d1 / d3)[:, None, None] * noise.w[2]
     Gamma = np.einsum("a,bai,baj->bij", classes.weight, gamma, gamma)
-    l = classes.eigenvalues[:, None, None]
-    system = l * (noise.C @ equation.inner(noise, T))[:, None]
+    system = classes.eigenvalues[:, None, None] * (noise.C @ equation.inner(noise, T))[:, None]
     system += equation.balance(noise)[:, None, :, None] * np.eye(noise.C.shape[0])
     left = np.linalg.solve(system, np.broadcast_to(Gamma[:, None], system.shape))
     Xi = np.swapaxes(np.linalg.solve(system, np.swapaxes(left, -1, -2)), -1, -2)
     Theta = classes.ratio * equation.inner(noise, Lambda)
-    return classes.share_outside * np.einsum("l,blij,bij->b", classes.shares * classes.eigenvalues**2, Xi, Theta)
+    power = classes.share_outside * classes.shares * classes.eigenvalues**2
+    return np.asarray(np.einsum("l,blij,bij->b", power, Xi, Theta))

@@ -3,14 +3,17 @@
 A table that varies smoothly with the classes, seen through their weights, has singular values that fall fast:
 
     sqrt(pi_a) t_ab sqrt(pi_b) = sum_k u_ak S_k v_bk.
+ With t in block (2,1), its transpose in (1,2) and c x_a x_b' in (3,3), the coupling of classes a and b is w_a
+C w_b' where
 
-With t in block (2,1), its transpose in (1,2) and c x_a x_b' in (3,3), the coupling of classes a and b is w_a C w_b' where
+    w_a = [[v_a, 0, 0], [0, u_a, 0], [0, 0, x_a]],    C = [[0, S, 0], [S, 0, 0], [0, 0, c I]],
 
-    w_a = [[v_a, 0, 0], [0, u_a, 0], [0, 0, x_a]] (u and v over sqrt pi),    C = [[0, S, 0], [S, 0, 0], [0, 0, c I]].
+u and v being divided by sqrt pi.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +31,7 @@ class Features(NamedTuple):
     def slices(self) -> tuple[slice, ...]:
         """Where each block stands among the K."""
         ends = np.cumsum([0, *(part.shape[1] for part in self.w)])
-        return tuple(slice(begin, end) for begin, end in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(begin, end) for begin, end in pairwise(ends.tolist()))
 
     def gathered(self, H: Array) -> Array:
         """sum_a w_a' H_a w_a for H (B, A, 3, 3): (B, K, K)."""
@@ -46,7 +49,9 @@ class Features(NamedTuple):
         for i, rows in enumerate(self.slices):
             for j, columns in enumerate(self.slices):
                 if i <= j:
-                    out[:, :, i, j] = out[:, :, j, i] = ((self.w[i] @ inner[:, rows, columns]) * self.w[j]).sum(axis=-1)
+                    out[:, :, i, j] = out[:, :, j, i] = (
+                        (self.w[i] @ inner[:, rows, columns]) * self.w[j]
+                    ).sum(axis=-1)
         return out
 
     def read(self, vectors: Array) -> Array:
@@ -55,14 +60,19 @@ class Features(NamedTuple):
 
     def written(self, coefficients: Array) -> Array:
         """w_a x for coefficients x (B, K): (B, A, 3)."""
-        return np.stack([coefficients[:, s] @ part.T for s, part in zip(self.slices, self.w, strict=True)], axis=-1)
+        return np.stack(
+            [coefficients[:, s] @ part.T for s, part in zip(self.slices, self.w, strict=True)], axis=-1
+        )
 
 
 def features(weight: Array, table: Array, third: Array, c: float, negligible: float) -> Features:
-    """The features of `table` (A, A) and of `third`, the x_a (A, r); singular values below negligible S_1 are left out."""
+    """The features of `table` (A, A) and of `third` (A, r), the x_a.
+
+    Singular values below negligible times the largest are left out.
+    """
     root = np.sqrt(weight)[:, None]
     U, S, Vh = np.linalg.svd(root * table * root.T)
-    k, r = int(np.count_nonzero(S > negligible * S[0])), third.shape[1]
+    k, r = int(np.sum(S / S[0] > negligible)) if S[0] > 0.0 else 0, third.shape[1]
     C = np.zeros((2 * k + r, 2 * k + r))
     C[:k, k : 2 * k] = C[k : 2 * k, :k] = np.diag(S[:k])
     C[2 * k :, 2 * k :] = c * np.eye(r)

@@ -1,9 +1,8 @@
 """Classes of Gaussian tokens: Gauss quadrature over the span and over the norm.
-
-With mu, w_K, w_Q in coordinates of their span (r <= 3) a token has the label y = +-1 with probability (1 +- label_mean)/2, the
-coordinates P = y mu + h with h standard normal, and p R^2 chi-square with p - r degrees of freedom. Gauss-Hermite nodes
-replace h, Gauss-Laguerre nodes R^2. Where h feeds large scores more nodes are needed: `gaussian_classes` takes the number,
-`adapted_classes` finds it. Theory page, section 12.
+ With mu, w_K, w_Q in coordinates of their span (r <= 3) a token has the label y = +-1 with probability (1 +-
+label_mean)/2, the coordinates P = y mu + h with h standard normal, and p R^2 chi-square with p - r degrees of
+freedom. Gauss-Hermite nodes replace h, Gauss-Laguerre nodes R^2. Where h feeds large scores more nodes are
+needed: `gaussian_classes` takes the number, `adapted_classes` finds it. Theory page, section 12.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def gaussian_classes(
 ) -> Classes:
     """Classes of X = mu y' + Z with Gaussian noise, weights I + w_K w_Q', n tokens in dimension p.
 
-    gram (3, 3) holds the inner products of (mu, w_K, w_Q); nodes is the number per direction of their span, largest
-    eigenvalue of the Gram matrix first, or one number for all; norm_nodes the number of norms. That makes
-    2 prod(nodes) norm_nodes classes. Raises ValueError for what is out of range.
+    gram (3, 3) holds the inner products of (mu, w_K, w_Q); nodes is the number per direction of their span,
+    largest eigenvalue of the Gram matrix first, or one number for all; norm_nodes the number of norms. That
+    makes 2 prod(nodes) norm_nodes classes. Raises ValueError for what is out of range.
 
     Source: theory page, section 12.
 
@@ -55,13 +54,17 @@ def gaussian_classes(
     h, share = _normal_grid(counts)
     R2, norm_share = _chi_square(float(p) - mu.size, norm_nodes)
     label, label_share = np.array([1.0, -1.0]), np.array([1.0 + mean, 1.0 - mean]) / 2.0
-    y, token, size = (i.ravel() for i in np.meshgrid(range(2), range(share.size), range(R2.size), indexing="ij"))
+    y, token, size = (
+        i.ravel() for i in np.meshgrid(range(2), range(share.size), range(R2.size), indexing="ij")
+    )
+    position = label[y][:, None] * mu + h[token]
     return Classes(
         weight=label_share[y] * share[token] * norm_share[size],
         label=label[y],
-        position=label[y][:, None] * mu + h[token],
+        position=position,
         norm=np.sqrt(R2[size] / float(p)),
-        form=np.eye(mu.size) + np.outer(key, query),
+        left=np.column_stack([position, position @ key]),
+        right=np.column_stack([position, position @ query]),
         p=float(p),
         n=float(n),
     )
@@ -86,7 +89,7 @@ def _normal_grid(counts: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _chi_square(degrees: float, count: int) -> tuple[Array, Array]:
-    """Gauss nodes and shares of the chi-square law: eigenvalues of twice the Jacobi matrix of Laguerre polynomials."""
+    """Gauss nodes and shares of the chi-square law, from the Jacobi matrix of the Laguerre polynomials."""
     k, order = np.arange(count), 0.5 * degrees - 1.0
     off = np.sqrt(k[1:] * (k[1:] + order))
     x, vector = np.linalg.eigh(np.diag(2.0 * k + 1.0 + order) + np.diag(off, 1) + np.diag(off, -1))

@@ -1,9 +1,9 @@
 """Moments of f at every pair of classes, interpolated from few exact ones.
-
-m0, m1 and E f^2 of f(delta + tau xi) are convolutions with a Gaussian of width tau: entire functions of delta, smooth on the
-scale tau, and of log tau. So delta is cut into cells four tau wide and tau into half octaves, and each cell that holds enough
-pairs gets one tensor Chebyshev grid, on which `Nonlinearity.moments` integrates f itself. Interpolation is local, so values
-that range over many orders of magnitude (exp, high powers) keep their relative accuracy.
+ m0, m1 and E f^2 of f(delta + tau xi) are convolutions with a Gaussian of width tau: entire functions of
+delta, smooth on the scale tau, and of log tau. So delta is cut into cells four tau wide and tau into half
+octaves, and each cell that holds enough pairs gets one tensor Chebyshev grid, on which `Nonlinearity.moments`
+integrates f itself. Interpolation is local, so values that range over many orders of magnitude (exp, high
+powers) keep their relative accuracy.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def _spread_nodes(tau: Array) -> tuple[Array, Array]:
         return tau[first], np.eye(values.size)[index.ravel()]
     low, high = np.log(tau.min()), np.log(tau.max())
     x = _chebyshev(SPREAD_DEGREE)
-    return np.exp(low + 0.5 * (high - low) * (1.0 + x)), _lagrange(x, 2.0 * (np.log(tau) - low) / (high - low) - 1.0)
+    return np.exp(low + 0.5 * (high - low) * (1.0 + x)), _lagrange(
+        x, 2.0 * (np.log(tau) - low) / (high - low) - 1.0
+    )
 
 
 def _chebyshev(count: int) -> Array:

@@ -1,8 +1,7 @@
 """GMRES for several right-hand sides and operators at once.
-
-The operators H - T coupling(H) T sum over classes with smooth kernels, so they are the identity plus a compact part: a few
-tens of steps do, however many classes there are. The norm weighs class a by pi_a, hence rare classes do not hold it up.
-Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986).
+ The operators H - T coupling(H) T sum over classes with smooth kernels, so they are the identity plus a
+compact part: a few tens of steps do, however many classes there are. The norm weighs class a by pi_a, hence
+rare classes do not hold it up. Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986).
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ MAX_STEPS = 80
 
 
 def gmres(apply: Callable[[Array], Array], right: Array, weight: Array, tolerance: float) -> Array:
-    """x with |apply(x) - right| <= tolerance |right| in each row of (B, A, 3, 3), the norm weighing classes by weight (A,).
+    """x with |apply(x) - right| <= tolerance |right| in each row of (B, A, 3, 3), the norm weighing classes
+    by weight (A,).
 
     Rows take the same number of steps, at most `MAX_STEPS`; the caller checks what it needs of x.
     """
@@ -38,7 +38,7 @@ def gmres(apply: Callable[[Array], Array], right: Array, weight: Array, toleranc
 
 
 def _orthogonalised(basis: Array, image: Array) -> tuple[Array, Array]:
-    """The next basis vector (B, N) and the coefficients (B, k + 2) of the image, by Gram-Schmidt done twice."""
+    """The next basis vector (B, N) and the coefficients (B, k + 2) of the image, by Gram-Schmidt twice."""
     coefficients = np.zeros((image.shape[0], basis.shape[1]))
     for _ in range(2):
         overlap = (basis @ image[..., None])[..., 0]

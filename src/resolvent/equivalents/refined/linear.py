@@ -3,13 +3,14 @@
 Q = (X'X/n + gamma)^-1 needs one number per class and one for all. With kap = p/(p - r),
 
     T_a = 1/(gamma + c R_a^2 s),    s = mean_l l/(1 + l kap x),    x = sum_b pi_b R_b^2 T_b.
-
-x falls as s grows and the mean falls as x grows, so the second equation has one root s in (0, 1], found by bisection. The
-span enters as in the attention probe: with u = (I + sum_a pi_a T_a P_a P_a')^-1 sum_a pi_a T_a y_a P_a the weights on it,
-a fresh token of class a is missed by g_a = y_a - P_a.u on average, and with k = mean_l kap l^2/(1 + l kap x)^2
+ x falls as s grows and the mean falls as x grows, so the second equation has one root s in (0, 1], found by
+bisection. The span enters as in the attention probe: with u = (I + sum_a pi_a T_a P_a P_a')^-1 sum_a pi_a T_a
+y_a P_a the weights on it, a fresh token of class a is missed by g_a = y_a - P_a.u on average, and with k =
+mean_l kap l^2/(1 + l kap x)^2
 
     lam_a = T_a^2 (S_a + c k R_a^2 sum_b pi_b R_b^2 lam_b),     S_a = kappa^2 g_a^2 + 1 - kappa^2,
-    E_train = gamma^2 sum_a pi_a lam_a,                         E_test = sum_a pi_a S_a + c k (sum_b pi_b R_b^2) sum_a pi_a R_a^2 lam_a.
+    E_train = gamma^2 sum_a pi_a lam_a,
+    E_test  = sum_a pi_a S_a + c k (sum_b pi_b R_b^2) sum_a pi_a R_a^2 lam_a.
 
 Theory page, sections 6 and 12.
 """
@@ -31,7 +32,7 @@ HALVINGS = 200
 
 @dataclass(frozen=True)
 class RefinedLinearErrors:
-    """Errors of linear regression at finite size. The root behind them is bracketed, so it always converges."""
+    """Errors of linear regression at finite size; the root behind them is bracketed, hence always found."""
 
     train: Array | float
     test: Array | float
@@ -55,9 +56,11 @@ def refined_linear_errors(
     if not np.all(args["ridge"] > 0.0):
         raise ValueError(f"ridge must be positive, got {args['ridge'].min():g}")
     shape, (flat, kappa) = args["ridge"].shape, (value.reshape(-1) for value in args.values())
-    many = not isinstance(classes, Classes)
-    each = [_errors(one, flat, kappa) for one in (classes if many else (classes,))]
-    train, test = (np.stack(values).reshape((len(each), *shape) if many else shape) for values in zip(*each, strict=True))
+    if isinstance(classes, Classes):
+        train, test = (value.reshape(shape) for value in _errors(classes, flat, kappa))
+        return RefinedLinearErrors(plain(train), plain(test))
+    each = [_errors(one, flat, kappa) for one in classes]
+    train, test = (np.stack(values).reshape(len(each), *shape) for values in zip(*each, strict=True))
     return RefinedLinearErrors(plain(train), plain(test))
 
 
@@ -67,7 +70,9 @@ def _errors(classes: Classes, ridge: Array, kappa: Array) -> tuple[Array, Array]
     R2, power = classes.norm**2, classes.weight @ classes.norm**2
     s = _solve(classes, ridge)
     T = 1.0 / (ridge[:, None] + c * s[:, None] * R2)
-    damped = classes.eigenvalues / (1.0 + classes.eigenvalues / classes.share_outside * (T @ (weight * R2))[:, None])
+    damped = classes.eigenvalues / (
+        1.0 + classes.eigenvalues / classes.share_outside * (T @ (weight * R2))[:, None]
+    )
     k = damped**2 @ classes.shares / classes.share_outside
     gram = np.einsum("ba,ai,aj->bij", T * weight, position, position) + np.eye(position.shape[1])
     u = np.linalg.solve(gram, ((T * weight * label) @ position)[..., None])[..., 0]
@@ -83,7 +88,9 @@ def _solve(classes: Classes, ridge: Array) -> Array:
 
     def image(s: Array) -> Array:
         x = (1.0 / (ridge[:, None] + classes.ratio * s[:, None] * R2)) @ (weight * R2)
-        return (classes.eigenvalues / (1.0 + classes.eigenvalues / classes.share_outside * x[:, None])) @ classes.shares
+        return (
+            classes.eigenvalues / (1.0 + classes.eigenvalues / classes.share_outside * x[:, None])
+        ) @ classes.shares
 
     low, high = np.log(image(np.zeros_like(ridge))), np.zeros_like(ridge)
     for _ in range(HALVINGS):

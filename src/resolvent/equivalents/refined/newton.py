@@ -3,12 +3,11 @@
 The equation T = R(T)^-1 (`equation`) has the Newton step
 
     H - T coupling(H) T = T - T R T,
-
-solved by GMRES (`krylov`). The half-damped iteration (T + R^-1)/2 keeps to the domain in which the solution is unique and
-is quick far from it, slow near it; Newton's method is the reverse, so one follows the other. The start is the solution for
-a single class, which the scalars of the limit give in closed form (`bulk`, `blocks`). Where it is too far at a small ridge,
-the solution is followed down from a larger one: in balanced scaling it hardly depends on the ridge. Theory page, sections 9
-and 12.
+ solved by GMRES (`krylov`). The half-damped iteration (T + R^-1)/2 keeps to the domain in which the solution
+is unique and is quick far from it, slow near it; Newton's method is the reverse, so one follows the other.
+The start is the solution for a single class, which the scalars of the limit give in closed form (`bulk`,
+`blocks`). Where it is too far at a small ridge, the solution is followed down from a larger one: in balanced
+scaling it hardly depends on the ridge. Theory page, sections 9 and 12.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Solution(NamedTuple):
 
 
 def start(couplings: Couplings, ridge: Array) -> tuple[Equation, Array]:
-    """The equation, balanced, and the scaled T of one class with the mean coupling, noise power and diagonal."""
+    """The equation, balanced, and the scaled T of one class with the mean coupling, noise and diagonal."""
     classes, tables = couplings.classes, couplings.tables
     weight, one = classes.weight, np.ones_like(ridge)
     mixed = weight * classes.norm
@@ -84,7 +83,7 @@ def _half_steps(equation: Equation, T: Array) -> Array:
 
 
 def _newton(equation: Equation, T: Array) -> Solution:
-    """Newton steps on every row until its residual is below TOLERANCE, no longer falls there, or T turns unphysical."""
+    """Newton steps on every row until its residual is below TOLERANCE or stalls, or T turns unphysical."""
     best, residual = T.copy(), np.full(T.shape[0], np.inf)
     iterations = np.full(T.shape[0], HALF_STEPS, dtype=np.int64)
     active = np.arange(T.shape[0])
@@ -111,7 +110,7 @@ def newton_solve(equation: Equation, T: Array, omega: Array, right: Array, accur
 
 
 def _continued(couplings: Couplings, target: float, begin: tuple[float, Array] | None) -> Solution:
-    """Follow the solution from `begin`, a larger ridge and its scaled T, or from the first ridge that is large enough."""
+    """Follow the solution from `begin`, a larger ridge and its T, or from the first ridge large enough."""
     spent = np.zeros(1, dtype=np.int64)
     ridge, factor = target, FIRST_DESCENT
     for _ in range(MOST_CLIMBS):

@@ -1,15 +1,15 @@
 """Softmax attention between classes, exact in the number of tokens.
+ Column j of K = (n/sqrt p) softmax(beta S), the self-score masked, has the entries f_ij = G_ij/(mean of G_lj
+over l) with G = exp(beta S). Given token j, of class b, the other scores are independent, and 1/s = int_0^inf
+e^(-t s) dt gives
 
-Column j of K = (n/sqrt p) softmax(beta S), the self-score masked, has the entries f_ij = G_ij/(mean of G_lj over l) with
-G = exp(beta S). Given token j, of class b, the other scores are independent, and 1/s = int_0^inf e^(-t s) dt gives
-
-    E[f | xi] = G int_0^inf e^(-t G/n) L_b(t)^(n-2) dt,    E[f^2 | xi] = G^2 int_0^inf t e^(-t G/n) L_b(t)^(n-2) dt,
+    E[f | xi] = G int_0^inf e^(-t G/n) L_b(t)^(n-2) dt,
+    E[f^2 | xi] = G^2 int_0^inf t e^(-t G/n) L_b(t)^(n-2) dt,
     L_b(t) = sum_c pi_c E e^(-t G_cb/n),
-
-where G is the score's own weight at delta_ab + tau_ab xi. As n grows, the column is divided by its conditional mean
-Z_b = sum_c pi_c E G_cb and the moments are those of exp(beta S)/Z_b; the tail of the exponential makes that limit a slow one
-(theory page, section 8a; the form at finite n is an extension of it). The xi integrals are Gauss-Hermite, those over t
-Gauss-Laguerre.
+ where G is the score's own weight at delta_ab + tau_ab xi. As n grows, the column is divided by its
+conditional mean Z_b = sum_c pi_c E G_cb and the moments are those of exp(beta S)/Z_b; the tail of the
+exponential makes that limit a slow one (theory page, section 8a; the form at finite n is an extension of it).
+The xi integrals are Gauss-Hermite, those over t Gauss-Laguerre.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMNS_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Softmax:
-    """Column-normalised softmax of beta S with the self-score masked, K = (n/sqrt p) softmax(beta S); beta > 0."""
+    """Column-wise softmax of beta S, the self-score masked: K = (n/sqrt p) softmax(beta S), beta > 0."""
 
     beta: float
 

@@ -35,7 +35,7 @@ class Tables(NamedTuple):
 
 
 def tables(classes: Classes, f: Nonlinearity | Softmax, skip: float, keep_diagonal: bool) -> Tables:
-    """The tables of f; a residual connection adds skip to the diagonal, keep_diagonal the self-score f(S_ii)/sqrt p."""
+    """The tables of f; skip adds to the diagonal, and so does f(S_ii)/sqrt p with keep_diagonal."""
     m0, m1, v, kap = softmax_moments(classes, f) if isinstance(f, Softmax) else _moments(classes, f)
     diagonal = skip - np.diag(m1) * classes.norm**2 - np.diag(m0) / np.sqrt(classes.p)
     if keep_diagonal:
@@ -46,7 +46,9 @@ def tables(classes: Classes, f: Nonlinearity | Softmax, skip: float, keep_diagon
 def _self_attention(classes: Classes, f: Nonlinearity | Softmax) -> Array:
     """f(S_ii)/sqrt p, which the class determines."""
     if isinstance(f, Softmax):
-        raise ValueError("keep_diagonal must be off for a softmax: a token's own score would take nearly all the weight")
+        raise ValueError(
+            "keep_diagonal must be off for a softmax: a token's own score would take nearly all the weight"
+        )
     root = np.sqrt(classes.p)
     values = f(np.diag(classes.scores()) + root * classes.norm**2)
     if not np.isfinite(values).all():
@@ -73,10 +75,14 @@ def _cross_moment(f: Nonlinearity, one: Array, other: Array, tau: Array) -> Arra
     """E[f(one + tau xi) f(other + tau xi)] by Gauss-Legendre panels, split where either factor breaks."""
     breaks = [(b - shift) / tau for b in f.breakpoints or () for shift in (one, other)]
     grid = np.broadcast_to(PANELS, (one.size, PANELS.size))
-    edges = np.sort(np.concatenate([grid, *(np.clip(b, PANELS[0], PANELS[-1])[:, None] for b in breaks)], axis=1), axis=1)
+    edges = np.sort(
+        np.concatenate([grid, *(np.clip(b, PANELS[0], PANELS[-1])[:, None] for b in breaks)], axis=1), axis=1
+    )
     x, weight = np.polynomial.legendre.leggauss(PANEL_NODES)
     half = 0.5 * np.diff(edges)[..., None]
     xi = edges[:, :-1, None] + half * (1.0 + x)
     density = weight * half * np.exp(-0.5 * xi**2) / np.sqrt(2.0 * np.pi)
     step = tau[:, None, None] * xi
-    return np.asarray((density * f(one[:, None, None] + step) * f(other[:, None, None] + step)).sum(axis=(1, 2)))
+    return np.asarray(
+        (density * f(one[:, None, None] + step) * f(other[:, None, None] + step)).sum(axis=(1, 2))
+    )

@@ -82,7 +82,7 @@ class Classes:
     @property
     def share_outside(self) -> float:
         """(p - r)/p, the share of the dimensions that are not in the span."""
-        return (self.p - self.position.shape[1]) / self.p
+        return float((self.p - self.position.shape[1]) / self.p)
 
     def scores(self) -> Array:
         """delta_ab, the known part of the score of a token of class a (row) with one of class b."""
@@ -96,7 +96,7 @@ class Classes:
     def __str__(self) -> str:
         return (
             f"{self.weight.size} classes, span {self.position.shape[1]}, p = {self.p:g}, n = {self.n:g}, "
-            f"label mean {self.weight @ self.label:.3g}"
+            f"label mean {round(float(self.weight @ self.label), 12) + 0.0:.3g}"
         )
 
 

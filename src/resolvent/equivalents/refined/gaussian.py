@@ -85,7 +85,7 @@ def _normal_grid(counts: tuple[int, ...]) -> tuple[Array, Array]:
     share = np.ones(1)
     for _, w in axes:
         share = np.outer(share, w / w.sum()).ravel()
-    return h.reshape(-1, len(counts)), share
+    return h.reshape(share.size, len(counts)), share
 
 
 def _chi_square(degrees: float, count: int) -> tuple[Array, Array]:

@@ -59,9 +59,9 @@ def _given_xi(classes: Classes, shift: Array, spread: Array, xi: Array, share: A
     first, second = np.empty_like(G), np.empty_like(G)
     for begin in range(0, classes.weight.size, COLUMNS_AT_ONCE):
         part = slice(begin, begin + COLUMNS_AT_ONCE)
-        scaled = np.exp(-G[:, part, :, None] * (t / classes.n))
-        mean = np.einsum("a,abkt,k->bt", classes.weight, scaled, share)
-        others = weight * np.exp((classes.n - 2.0) * np.log(mean) + t)
-        first[:, part] = G[:, part] * np.einsum("abkt,bt->abk", scaled, others)
-        second[:, part] = G[:, part] ** 2 * np.einsum("abkt,bt->abk", scaled, others * t)
+        below_one = np.expm1(-G[:, part, :, None] * (t / classes.n))
+        log_mean_weight = np.log1p(np.einsum("a,abkt,k->bt", classes.weight, below_one, share))
+        others = weight * np.exp((classes.n - 2.0) * log_mean_weight + t)
+        first[:, part] = G[:, part] * np.einsum("abkt,bt->abk", 1.0 + below_one, others)
+        second[:, part] = G[:, part] ** 2 * np.einsum("abkt,bt->abk", 1.0 + below_one, others * t)
     return first, second

@@ -1,4 +1,4 @@
-"""The class-wise equivalent retyped from its formulas: dense matrices, damped iteration, finite differences."""
+"""The class-wise equivalent retyped from its formulas: dense, damped, finite differences."""
 
 import numpy as np
 

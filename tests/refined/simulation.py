@@ -44,7 +44,7 @@ def probe(H, H0, t, t0, ridge):
 
 
 def simulate(f, *, p, n, gram, ridge, draws, seed, label_mean=0.0, skip=0.0, keep_diagonal=False, kappa=1.0):
-    """Mean and standard error (2, 2) of attention, linear x train, test; f is a function, or beta of a softmax."""
+    """Mean and standard error (2, 2): attention, linear x train, test. f is a function, or a beta."""
     rng = np.random.default_rng(seed)
     mu, key, query = vectors(p, gram)
     rows = []

@@ -158,29 +158,44 @@ def test_shrunk_eigenvalues_have_the_second_moment_of_the_truth():
     assert (shrunk**2).mean() == pytest.approx((truth**2).mean(), rel=0.05)
 
 
-def test_tokens_with_coloured_noise_are_predicted():
-    rng, p, n = np.random.default_rng(5), 64, 640
-    scale = np.linspace(0.3, 1.7, p)
-    root = np.diag(np.sqrt(scale / scale.mean()))
+def token_gaps(spread, draws=4):
+    """Mean and standard error of predicted/measured - 1, with noise eigenvalues from 1 - spread to 1 + spread.
+
+    For attention, for linear regression, and for the latter without the discriminant direction.
+    """
+    rng, p, n, f = np.random.default_rng(5), 64, 640, nonlinearity("tanh")
+    root = np.diag(np.sqrt(np.linspace(1.0 - spread, 1.0 + spread, p)))
     mu = np.where(np.arange(p) % 2, 1.0, 0.4)
     mu *= 1.2 / np.linalg.norm(mu)
     key = 1.5 * mu
-    f, gaps = nonlinearity("tanh"), []
-    for _ in range(4):
+    gaps = []
+    for _ in range(draws):
         X, y = tokens(rng, p, n, mu, 0.2, root)
-        S = (X.T @ X + np.outer(X.T @ key, key @ X)) / np.sqrt(p)
-        K = f(S) / np.sqrt(p)
+        K = f((X.T @ X + np.outer(X.T @ key, key @ X)) / np.sqrt(p)) / np.sqrt(p)
         np.fill_diagonal(K, 0.0)
         H = X @ K
-        measured = [probe(H, H, y, y, 0.1)[0], probe(X, X, y, y, 0.1)[0]]
+        linear = probe(X, X, y, y, 0.1)[0]
         classes = token_classes(X, y, key=key, query=key, quantiles=(5, 3, 3, 2))
-        found = [
-            refined_errors(classes, ridge=0.1, f=f).train,
-            refined_linear_errors(classes, ridge=0.1).train,
-        ]
-        gaps.append(np.array(found) / measured - 1.0)
-    gap, error = np.mean(gaps, axis=0), np.std(gaps, axis=0, ddof=1) / np.sqrt(len(gaps))
-    assert (np.abs(gap) <= 4.0 * error + 0.03).all(), (gap, error)
+        plain = token_classes(X, y, discriminant=False)
+        gaps.append(
+            [
+                refined_errors(classes, ridge=0.1, f=f).train / probe(H, H, y, y, 0.1)[0],
+                refined_linear_errors(classes, ridge=0.1).train / linear,
+                refined_linear_errors(plain, ridge=0.1).train / linear,
+            ]
+        )
+    return np.mean(gaps, axis=0) - 1.0, np.std(gaps, axis=0, ddof=1) / np.sqrt(draws)
+
+
+def test_tokens_are_predicted():
+    gap, error = token_gaps(spread=0.4)
+    assert (np.abs(gap[:2]) <= 4.0 * error[:2] + 0.03).all(), (gap, error)
+
+
+def test_the_discriminant_direction_recovers_most_of_the_signal_in_coloured_noise():
+    gap, _ = token_gaps(spread=0.7)
+    assert gap[2] > 0.1
+    assert abs(gap[1]) < 0.5 * gap[2]
 
 
 def test_token_classes_keep_what_they_average():

@@ -87,7 +87,7 @@ def test_agrees_with_simulation_at_p_256(f, options):
     ],
 )
 def test_is_right_where_the_limit_is_not(name, p, n, snr, align, train, limit):
-    """Training errors measured over many draws at ridge 0.1, beside their limits (the theory page, section 12)."""
+    """Training errors over many draws at ridge 0.1, beside their limits (the theory page, section 12)."""
     classes, _ = adapted_classes(p=p, n=n, gram=aligned(snr, align), ridge=0.1, f=nonlinearity(name))
     found = refined_errors(classes, ridge=0.1, f=nonlinearity(name)).train
     assert found == pytest.approx(train, rel=0.02)

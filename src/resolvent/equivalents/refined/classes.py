@@ -46,7 +46,6 @@ class Classes:
     n: float
     eigenvalues: Array = field(default_factory=_white)
     shares: Array = field(default_factory=_white)
-    head: Array | None = None
 
     def __post_init__(self) -> None:
         count, span = self.position.shape if self.position.ndim == 2 else (-1, -1)
@@ -91,17 +90,8 @@ class Classes:
 
     def spreads(self) -> Array:
         """tau_ab, the standard deviation of the rest of that score."""
-        directions = self.p - self.position.shape[1]
-        second = self.shares @ self.eigenvalues**2 if self.head is None else np.sum(self.head**2) / directions
+        second = self.shares @ self.eigenvalues**2
         return np.asarray(np.outer(self.norm, self.norm) * np.sqrt(second / self.share_outside))
-
-    def own_score(self) -> float:
-        """tr M/(p - r) for the weights M outside of the span: a token's score with itself there is sqrt p R^2 times it."""
-        return 1.0 if self.head is None else float(np.trace(self.head)) / (self.p - self.position.shape[1])
-
-    def reciprocity(self) -> float:
-        """Correlation of S_ij and S_ji given the classes, tr M^2/|M|^2 outside of the span."""
-        return 1.0 if self.head is None else float(np.sum(self.head * self.head.T) / np.sum(self.head**2))
 
     def __str__(self) -> str:
         return (

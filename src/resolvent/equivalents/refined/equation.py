@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
+from resolvent.equivalents.blocks import symmetrised
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.features import Features, features
-from resolvent.equivalents.refined.outside import Eigenvalues, Head
 from resolvent.equivalents.refined.tables import Tables
 
 NEGLIGIBLE = 1e-7  # share of the largest singular value below which the noise's features are left out
@@ -41,7 +41,6 @@ class Couplings:
     tables: Tables
     noise: Features
     means: Features
-    outside: Eigenvalues | Head
 
     @classmethod
     def of(cls, classes: Classes, tables: Tables) -> Couplings:
@@ -50,7 +49,7 @@ class Couplings:
         slopes, third = tables.m1 * np.outer(norm, norm) / outside, norm[:, None] / np.sqrt(outside)
         noise = features(weight, slopes, third, c, NEGLIGIBLE)
         means = features(weight, np.sqrt(classes.p) * tables.m0, classes.position, c, NEGLIGIBLE_MEANS)
-        return cls(classes, tables, noise, means, _outside(classes, noise))
+        return cls(classes, tables, noise, means)
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,11 @@ class Equation:
         return J
 
     def resolvents(self, T: Array) -> Array:
-        """Omega, in the shape that `outside` gives it."""
-        noise = self.couplings.noise
-        return self.couplings.outside.resolvents(self.balance(noise), self.inner(noise, T))
+        """Omega_l: (B, L, K, K)."""
+        C, part = self.couplings.noise.C, self.couplings.noise
+        shift = self.balance(part)[:, None, :] / self.classes.eigenvalues[:, None]
+        system = (C @ self.inner(part, T))[:, None] + shift[..., None] * np.eye(C.shape[0])
+        return symmetrised(np.asarray(np.linalg.solve(system, np.broadcast_to(C, system.shape)), np.float64))
 
     def eta(self, H: Array) -> Array:
         """eta_a(H): (B, A, 3, 3), zero in block 3."""
@@ -105,23 +106,17 @@ class Equation:
 
     def inverses(self, T: Array, omega: Array) -> Array:
         """R_a(T)."""
-        noise, outside = self.couplings.noise, self.couplings.outside
-        return self.pencil() - self.eta(T) + noise.spread(outside.average(omega))
+        return self.pencil() - self.eta(T) + self._outside(omega)
 
     def coupling(self, omega: Array, H: Array) -> Array:
         """Minus the derivative of R along H."""
-        noise, outside = self.couplings.noise, self.couplings.outside
-        return self.eta(H) + noise.spread(outside.along(omega, self.inner(noise, H)))
+        return self.eta(H) + self._outside(omega @ self.inner(self.couplings.noise, H)[:, None] @ omega)
+
+    def _outside(self, inner: Array) -> Array:
+        """phi w_a mean_l(inner) w_a' for inner (B, L, K, K): (B, A, 3, 3)."""
+        average = np.einsum("l,blij->bij", self.classes.share_outside * self.classes.shares, inner)
+        return self.couplings.noise.spread(average)
 
     def physical(self, T: Array) -> NDArray[np.bool_]:
         """T_11 > 0 >= T_22 in every class: the domain in which the solution is unique."""
         return np.asarray(((T[:, :, 0, 0] > 0.0) & (T[:, :, 1, 1] <= 0.0)).all(axis=1))
-
-
-def _outside(classes: Classes, noise: Features) -> Eigenvalues | Head:
-    """The average over the directions outside of the span."""
-    if classes.head is None:
-        return Eigenvalues(noise, classes.eigenvalues, classes.share_outside * classes.shares)
-    m = classes.head.shape[0]
-    shares = np.append(np.full(m, 1.0 / classes.p), classes.share_outside - m / classes.p)
-    return Head(noise, np.pad(classes.head, (0, 1)), shares)

@@ -194,6 +194,10 @@ def _variance_outside(equation: Equation, T: Array, Lambda: Array, skip: float) 
     gamma = np.repeat((noise.w[0] @ noise.C[key])[None], d1.size, axis=0)
     gamma[:, :, third] = -skip * classes.ratio * (d1 / d3)[:, None, None] * noise.w[2]
     Gamma = np.einsum("a,bai,baj->bij", classes.weight, gamma, gamma)
-    Theta = equation.inner(noise, T)
-    Xi = equation.couplings.outside.read(equation.balance(noise), Theta, Gamma)
-    return classes.ratio * np.asarray(np.einsum("bij,bij->b", Xi, equation.inner(noise, Lambda)))
+    system = classes.eigenvalues[:, None, None] * (noise.C @ equation.inner(noise, T))[:, None]
+    system += equation.balance(noise)[:, None, :, None] * np.eye(noise.C.shape[0])
+    left = np.linalg.solve(system, np.broadcast_to(Gamma[:, None], system.shape))
+    Xi = np.swapaxes(np.linalg.solve(system, np.swapaxes(left, -1, -2)), -1, -2)
+    Theta = classes.ratio * equation.inner(noise, Lambda)
+    power = classes.share_outside * classes.shares * classes.eigenvalues**2
+    return np.asarray(np.einsum("l,blij,bij->b", power, Xi, Theta))

@@ -37,7 +37,7 @@ class Tables(NamedTuple):
 def tables(classes: Classes, f: Nonlinearity | Softmax, skip: float, keep_diagonal: bool) -> Tables:
     """The tables of f; skip adds to the diagonal, and so does f(S_ii)/sqrt p with keep_diagonal."""
     m0, m1, v, kap = softmax_moments(classes, f) if isinstance(f, Softmax) else _moments(classes, f)
-    diagonal = skip - classes.own_score() * np.diag(m1) * classes.norm**2 - np.diag(m0) / np.sqrt(classes.p)
+    diagonal = skip - np.diag(m1) * classes.norm**2 - np.diag(m0) / np.sqrt(classes.p)
     if keep_diagonal:
         diagonal += _self_attention(classes, f)
     return Tables(m0, m1, v, kap, diagonal)

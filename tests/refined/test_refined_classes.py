@@ -123,7 +123,7 @@ def test_softmax_moments_at_small_n_are_those_of_sampled_columns():
 @pytest.mark.parametrize(
     ("name", "p", "gram"),
     [
-        ("tanh", 64, 4.0 * np.outer([1, 1.5, -1], [1, 1.5, -1])),
+        ("tanh", 64, 2.0 * np.outer([1, 1.5, -1], [1, 1.5, -1])),
         ("hermite3", 128, 2.0 * np.ones((3, 3))),
         ("relu", 40, np.diag([1.0, 0.0, 0.5])),
     ],
@@ -158,12 +158,12 @@ def test_shrunk_eigenvalues_have_the_second_moment_of_the_truth():
     assert (shrunk**2).mean() == pytest.approx((truth**2).mean(), rel=0.05)
 
 
-def token_gaps(spread, draws=4):
-    """Mean and standard error of predicted/measured - 1, with noise eigenvalues from 1 - spread to 1 + spread.
+def token_gaps(spread, draws=3):
+    """Mean and standard error of predicted/measured - 1 for noise eigenvalues from 1 - spread to 1 + spread.
 
-    For attention, for linear regression, and for the latter without the discriminant direction.
+    Of attention, of linear regression, and of the latter without the discriminant direction.
     """
-    rng, p, n, f = np.random.default_rng(5), 64, 640, nonlinearity("tanh")
+    rng, p, n, f = np.random.default_rng(5), 48, 480, nonlinearity("tanh")
     root = np.diag(np.sqrt(np.linspace(1.0 - spread, 1.0 + spread, p)))
     mu = np.where(np.arange(p) % 2, 1.0, 0.4)
     mu *= 1.2 / np.linalg.norm(mu)
@@ -175,7 +175,7 @@ def token_gaps(spread, draws=4):
         np.fill_diagonal(K, 0.0)
         H = X @ K
         linear = probe(X, X, y, y, 0.1)[0]
-        classes = token_classes(X, y, key=key, query=key, quantiles=(5, 3, 3, 2))
+        classes = token_classes(X, y, key=key, query=key, quantiles=(5, 3, 2, 2))
         plain = token_classes(X, y, discriminant=False)
         gaps.append(
             [
@@ -196,6 +196,23 @@ def test_the_discriminant_direction_recovers_most_of_the_signal_in_coloured_nois
     gap, _ = token_gaps(spread=0.7)
     assert gap[2] > 0.1
     assert abs(gap[1]) < 0.5 * gap[2]
+
+
+def test_weights_fitted_to_the_tokens_do_less_for_fresh_ones():
+    rng = np.random.default_rng(8)
+    X, y = tokens(rng, 60, 240, np.full(60, 0.15), 0.0)
+    mu = 0.5 * (X[:, y > 0].mean(axis=1) - X[:, y < 0].mean(axis=1))
+    X -= 0.5 * (X[:, y > 0].mean(axis=1) + X[:, y < 0].mean(axis=1))[:, None]
+    classes = token_classes(X, y, key=mu, query=mu, quantiles=(5, 2, 2))
+    read, fresh = classes.right[:, -1], classes.fresh[:, -1]
+    assert (classes.weight * classes.label) @ read == pytest.approx(mu @ mu, rel=1e-9)
+    bias = np.var(X - np.outer(mu, y)) * 60 * (1.0 / np.sum(y > 0) + 1.0 / np.sum(y < 0)) / 4.0
+    mean = (classes.weight * classes.label) @ fresh
+    assert mean**2 == pytest.approx(mu @ mu * (mu @ mu - bias), rel=0.01)
+    f = nonlinearity("tanh")
+    seen, unseen = (refined_errors(c, ridge=0.1, f=f) for c in (replace(classes, fresh=None), classes))
+    assert unseen.train == seen.train
+    assert unseen.test > seen.test
 
 
 def test_token_classes_keep_what_they_average():

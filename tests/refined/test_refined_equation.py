@@ -44,7 +44,8 @@ def test_agrees_with_the_formulas_retyped(f, ridge, skip, kappa, colour):
 
 def test_the_reported_residual_is_that_of_the_fixed_point():
     classes = skewed()
-    couplings = Couplings.of(classes, tables(classes, nonlinearity("tanh"), 0.0, False))
+    own = tables(classes, nonlinearity("tanh"), 0.0, False)
+    couplings = Couplings.of(classes, own, own)
     equation, solution = solve(couplings, np.array([1e-3, 1.0]))
     T = solution.T
     image = np.linalg.inv(equation.inverses(T, equation.resolvents(T)))

@@ -12,7 +12,7 @@ left = (P, P.w_K) and right = (P, P.w_Q). Theory page, section 12.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ class Classes:
     weight (A,), positive and of sum 1; label (A,), the mean label of the class, in [-1, 1]; position (A, r),
     coordinates in an orthonormal basis of the span; norm (A,), R = |z|/sqrt p > 0; left and right (A, s), the
     factors of the scores; eigenvalues (L,) and shares (L,), the law of the eigenvalues of the covariance of
-    z/R, both positive, shares of sum 1 and eigenvalues of mean 1 (white noise when left out).
+    z/R, both positive, shares of sum 1 and eigenvalues of mean 1 (white noise when left out); fresh (A, s),
+    the right factors of a token that the weights were not fitted to (those in `right` when left out).
 
     Raises ValueError, naming the field, for anything else.
     """
@@ -46,11 +47,14 @@ class Classes:
     n: float
     eigenvalues: Array = field(default_factory=_white)
     shares: Array = field(default_factory=_white)
+    fresh: Array | None = None
 
     def __post_init__(self) -> None:
         count, span = self.position.shape if self.position.ndim == 2 else (-1, -1)
         factors = (count, self.left.shape[-1] if self.left.ndim else 0)
         shapes = {"weight": (count,), "label": (count,), "norm": (count,), "left": factors, "right": factors}
+        if self.fresh is not None:
+            shapes["fresh"] = factors
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, got {getattr(self, name).shape}")
@@ -87,6 +91,10 @@ class Classes:
     def scores(self) -> Array:
         """delta_ab, the known part of the score of a token of class a (row) with one of class b."""
         return np.asarray(self.left @ self.right.T / np.sqrt(self.p))
+
+    def for_a_fresh_token(self) -> Classes:
+        """The same classes, with scores of the context (rows) with a fresh token (columns)."""
+        return self if self.fresh is None else replace(self, right=self.fresh, fresh=None)
 
     def spreads(self) -> Array:
         """tau_ab, the standard deviation of the rest of that score."""

@@ -39,17 +39,18 @@ class Couplings:
 
     classes: Classes
     tables: Tables
+    fresh: Tables
     noise: Features
     means: Features
 
     @classmethod
-    def of(cls, classes: Classes, tables: Tables) -> Couplings:
-        """The couplings that the tables stand for."""
+    def of(cls, classes: Classes, tables: Tables, fresh: Tables) -> Couplings:
+        """The couplings that the tables, and those of a fresh token, stand for."""
         weight, norm, outside, c = classes.weight, classes.norm, classes.share_outside, classes.ratio
         slopes, third = tables.m1 * np.outer(norm, norm) / outside, norm[:, None] / np.sqrt(outside)
         noise = features(weight, slopes, third, c, NEGLIGIBLE)
         means = features(weight, np.sqrt(classes.p) * tables.m0, classes.position, c, NEGLIGIBLE_MEANS)
-        return cls(classes, tables, noise, means)
+        return cls(classes, tables, fresh, noise, means)
 
 
 @dataclass(frozen=True)

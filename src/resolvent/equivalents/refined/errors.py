@@ -3,8 +3,10 @@
 With C_m the coupling of the means (sqrt p m0_ab in block (2,1), c P_a.P_b in (3,3)), the vector
 
     g = (I + C_m TT)^-1 (y, 0, 0)
- holds in g_1a = y_a - M_a the error of the mean prediction M_a on a fresh token of class a, and in g_3a =
-P_a.w_span what a residual connection adds to that prediction. The adjoint of the fixed point,
+
+holds in g_1a = y_a - M_a the error of the mean prediction M_a on a fresh token of class a, and in g_3a what
+a residual connection adds to that prediction. (If the weights were fitted to the tokens, a fresh one has its
+own m0, m1 and v, and M_b = sqrt p sum_a m0_ab pi_a (T_a g_a)_2/c.) The adjoint of the fixed point,
 
     Lambda - T coupling(Lambda) T = T S T,    S_a = (kappa^2 g_a g_a' + (1 - kappa^2) e_1 e_1')/c,
 
@@ -140,7 +142,9 @@ def _refined_errors(
     classes: Classes, ridge: Array, f: Nonlinearity | Softmax, skip: float, keep_diagonal: bool, kappa: Array
 ) -> dict[str, Array]:
     """`refined_errors` on flat arrays."""
-    couplings = Couplings.of(classes, tables(classes, f, skip, keep_diagonal))
+    own = tables(classes, f, skip, keep_diagonal)
+    fresh = own if classes.fresh is None else tables(classes.for_a_fresh_token(), f, skip, False)
+    couplings = Couplings.of(classes, own, fresh)
     distinct, index = np.unique(ridge, return_inverse=True)
     with np.errstate(all="ignore"):
         equation, solution = solve(couplings, distinct)
@@ -167,9 +171,11 @@ def _errors(equation: Equation, T: Array, skip: float, kappa: Array) -> tuple[Ar
     S[:, :, 0, 0] += (1.0 - signal)[:, None]
     Lambda = newton_solve(equation, T, omega, T @ S @ T / c, ADJOINT_ACCURACY)
     train = (equation.ridge * d1 * d1) ** 2 * c * (Lambda[:, :, 0, 0] @ weight)
-    missed = g[:, :, 0] - skip * (d1 / d3)[:, None] * g[:, :, 2]
+    fresh = equation.couplings.fresh
+    read = (T @ g[..., None])[:, :, 1, 0] * weight / c
+    missed = classes.label - np.sqrt(classes.p) * read @ fresh.m0 - skip * (d1 / d3)[:, None] * g[:, :, 2]
     test = signal * (missed**2 @ weight) + 1.0 - signal
-    test += Lambda[:, :, 1, 1] @ (weight * (equation.couplings.tables.v @ weight))
+    test += Lambda[:, :, 1, 1] @ (weight * (fresh.v @ weight))
     return train, test + _variance_outside(equation, T, Lambda, skip)
 
 
@@ -190,8 +196,10 @@ def _variance_outside(equation: Equation, T: Array, Lambda: Array, skip: float) 
     """The variance of the prediction that comes from the fresh token's part outside of the span."""
     classes, noise = equation.classes, equation.couplings.noise
     d1, d3 = equation.scale.T
-    key, _, third = noise.slices
-    gamma = np.repeat((noise.w[0] @ noise.C[key])[None], d1.size, axis=0)
+    _, second, third = noise.slices
+    slopes = equation.couplings.fresh.m1 * np.outer(classes.norm, classes.norm) / classes.share_outside
+    gamma = np.zeros((d1.size, classes.weight.size, noise.C.shape[0]))
+    gamma[:, :, second] = (slopes * classes.weight[:, None]).T @ noise.w[1]
     gamma[:, :, third] = -skip * classes.ratio * (d1 / d3)[:, None, None] * noise.w[2]
     Gamma = np.einsum("a,bai,baj->bij", classes.weight, gamma, gamma)
     system = classes.eigenvalues[:, None, None] * (noise.C @ equation.inner(noise, T))[:, None]

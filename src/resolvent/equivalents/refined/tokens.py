@@ -88,9 +88,10 @@ def _direction(name: str, value: ArrayLike | None, p: int) -> Array:
 
 
 class _Span(NamedTuple):
-    """Coordinates (n, r) of the tokens in the span, without the sample's noise along mu; their projections
-    (n, 2) on key and
-    query, as they are; and what is outside of the span (p, n)."""
+    """Coordinates (n, r) in the span, without the sample's noise along mu; what is outside of it (p, n).
+
+    The projections (n, 3) are on key and query as the tokens are, and on query without that noise.
+    """
 
     position: Array
     projection: Array
@@ -105,13 +106,11 @@ def _span(X: Array, y: Array, weights: tuple[Array, ...], discriminant: bool) ->
     position, outside = (basis.T @ X).T, X - basis @ (basis.T @ X)
     length = float(np.linalg.norm(mu))
     if length > 0.0:
-        bias = (
-            (noise**2).mean()
-            * mu.size
-            * (1.0 / np.count_nonzero(y > 0) + 1.0 / np.count_nonzero(y < 0))
-            / 4.0
-        )
+        per_token = 1.0 / np.count_nonzero(y > 0) + 1.0 / np.count_nonzero(y < 0)
+        bias = (noise**2).mean() * mu.size * per_token / 4.0
         position[:, 0] += y * (np.sqrt(max(length**2 - bias, 0.0)) - length)
+    key, query = weights
+    projection = np.column_stack([key @ X, query @ X, position @ (basis.T @ query)])
     if discriminant and length > 0.0:
         along = np.empty(y.size)
         for part in _folds(y):
@@ -119,7 +118,7 @@ def _span(X: Array, y: Array, weights: tuple[Array, ...], discriminant: bool) ->
             along[part] = step @ outside[:, part]
             outside[:, part] -= np.outer(step, along[part])
         position = np.column_stack([position, along])
-    return _Span(position, (np.stack(weights) @ X).T, outside)
+    return _Span(position, projection, outside)
 
 
 def _basis(vectors: list[Array]) -> Array:
@@ -166,6 +165,7 @@ def _classes(span: _Span, y: Array, p: int, quantiles: tuple[int, ...] | None, w
         norm=centre[:, r],
         left=np.column_stack([position, centre[:, r + 1]]),
         right=np.column_stack([position, centre[:, r + 2]]),
+        fresh=np.column_stack([position, centre[:, r + 3]]),
         p=float(p),
         n=float(y.size),
         eigenvalues=law[0],

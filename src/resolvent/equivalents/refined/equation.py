@@ -29,7 +29,7 @@ from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.features import Features, features
 from resolvent.equivalents.refined.tables import Tables
 
-NEGLIGIBLE = 1e-7  # share of the largest singular value below which the noise's features are left out
+NEGLIGIBLE = 1e-6  # share of the largest singular value below which the noise's features are left out
 NEGLIGIBLE_MEANS = 1e-12  # and those of the means, of which one may be as large as sqrt p
 
 

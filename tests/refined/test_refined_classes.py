@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulation import probe, tokens
+from refined_simulation import probe, tokens
 
 from resolvent.equivalents.refined import (
     Softmax,

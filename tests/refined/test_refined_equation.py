@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-import naive
 import numpy as np
 import pytest
+import refined_naive as naive
 
 from resolvent.equivalents.refined import Softmax, gaussian_classes, refined_errors
 from resolvent.equivalents.refined import newton as solver

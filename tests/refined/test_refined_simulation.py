@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from simulation import simulate
+from refined_simulation import simulate
 
 from resolvent.equivalents.refined import (
     Softmax,

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import settings_per_second  # noqa: F401  (each import registers a benchmark)
+from benchmarks import cold_start, engine, ridge_curve, settings_per_second  # noqa: F401  (each import registers one)
 from benchmarks.machine import machine
 from benchmarks.registry import BENCHMARKS, Row
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from resolvent.compare import Comparison, TokenComparison
 from resolvent.plot.files import save
-from resolvent.plot.style import curve, points
+from resolvent.plot.style import curve, points, refined_curve
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting
 from resolvent.simulate import simulate
@@ -34,8 +34,11 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
         for method in ("attention", "linear"):
             average = getattr(getattr(measured, method), error)
             curve(ax, method, fine, getattr(getattr(predicted, method), error))
+            if predicted.refined is not None and predicted.refined.attention is not None:
+                refined_curve(ax, method, fine, getattr(getattr(predicted.refined, method), error))
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.suptitle(f"{_title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
     save(figure, path)
 
@@ -56,6 +59,7 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
                 values = test[:, k]
                 points(ax, method, ridges, values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values)))
         _finish(ax, error)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.suptitle(
         f"{own.standard.source}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}", fontsize=10
     )
@@ -69,7 +73,7 @@ def _ridges(setting: Setting) -> tuple[Array, Array]:
 
 
 def _panels(setting: Setting) -> tuple[Figure, tuple[Axes, Axes]]:
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    figure = Figure(figsize=(9.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax in (left, right):
         if setting.ridge:
@@ -82,7 +86,6 @@ def _finish(ax: Axes, error: str) -> None:
     ax.set_xlabel("ridge")
     ax.set_ylabel("training error" if error == "train" else "test error")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False, fontsize=8)
 
 
 def _title(setting: Setting) -> str:

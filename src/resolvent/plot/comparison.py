@@ -57,7 +57,8 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
                 points(ax, method, ridges, values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values)))
         _finish(ax, error)
     figure.suptitle(
-        f"{own.standard.source}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}", fontsize=10
+        f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
+        fontsize=10,
     )
     save(figure, path)
 

@@ -61,7 +61,8 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
         _finish(ax, error)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.suptitle(
-        f"{own.standard.source}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}", fontsize=10
+        f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
+        fontsize=10,
     )
     save(figure, path)
 

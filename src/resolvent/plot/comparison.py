@@ -38,7 +38,7 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
                 refined_curve(ax, method, fine, getattr(getattr(predicted.refined, method), error))
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    _legend(figure, axes[0])
     figure.suptitle(f"{_title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
     save(figure, path)
 
@@ -59,7 +59,7 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
                 values = test[:, k]
                 points(ax, method, ridges, values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values)))
         _finish(ax, error)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    _legend(figure, axes[0])
     figure.suptitle(
         f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
         fontsize=10,
@@ -80,6 +80,12 @@ def _panels(setting: Setting) -> tuple[Figure, tuple[Axes, Axes]]:
         if setting.ridge:
             ax.axvline(float(setting.ridge), color="0.8", linewidth=1.0, zorder=0)
     return figure, (left, right)
+
+
+def _legend(figure: Figure, ax: Axes) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
 
 
 def _finish(ax: Axes, error: str) -> None:

@@ -14,6 +14,7 @@ from resolvent.compare import Comparison, TokenComparison
 from resolvent.plot.files import save
 from resolvent.plot.style import curve, points, refined_curve
 from resolvent.predict import Prediction, predict
+from resolvent.refine import Refined, refine
 from resolvent.setting import Setting
 from resolvent.simulate import simulate
 
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 
 DECADES = 2.0  # on either side of the ridge that was asked for
 MEASURED, PREDICTED = 13, 97
+LEAST_REFINED, MOST_REFINED = 1e-6, 1e3  # ridges at which the refined curve is drawn
 
 
 def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) -> None:
@@ -29,13 +31,15 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
     ridges, fine = _ridges(setting)
     measured = simulate(replace(setting, ridge=ridges), n=m.n, draws=m.draws, seed=m.seed, progress=progress)
     predicted = predict(replace(setting, ridge=fine), p=m.p)
+    sparse = fine[::4][(fine[::4] >= LEAST_REFINED) & (fine[::4] <= MOST_REFINED)]
+    refined = refine(replace(setting, ridge=sparse), m.p) if sparse.size else Refined(None, None)
     figure, axes = _panels(setting)
     for ax, error in zip(axes, ("train", "test"), strict=True):
         for method in ("attention", "linear"):
             average = getattr(getattr(measured, method), error)
             curve(ax, method, fine, getattr(getattr(predicted, method), error))
-            if predicted.refined is not None and predicted.refined.attention is not None:
-                refined_curve(ax, method, fine, getattr(getattr(predicted.refined, method), error))
+            if refined.attention is not None:
+                refined_curve(ax, method, sparse, getattr(getattr(refined, method), error))
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
     _legend(figure, axes[0])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from resolvent.predict import Prediction, predict
     from resolvent.setting import Setting, Tokens, Weights
     from resolvent.simulate import Measurement, simulate
+    from resolvent.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -25,9 +26,20 @@ _HOMES = {
     "Weights": "resolvent.setting",
     "predict": "resolvent.predict",
     "simulate": "resolvent.simulate",
+    "sweep": "resolvent.sweep",
 }
 
-__all__ = ["Measurement", "Prediction", "Setting", "Tokens", "Weights", "__version__", "predict", "simulate"]
+__all__ = [
+    "Measurement",
+    "Prediction",
+    "Setting",
+    "Tokens",
+    "Weights",
+    "__version__",
+    "predict",
+    "simulate",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> object:

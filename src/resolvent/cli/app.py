@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": ("resolvent.cli.predict:predict", "Limits of the training and test error."),
     "simulate": ("resolvent.cli.simulate:simulate", "Measure the same errors by exact simulation."),
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
+    "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.nonlinearity.entrywise import Entrywise
 from resolvent.sweep.cells import SUMMARY, Sizes
 from resolvent.sweep.grid import Grid
 from resolvent.sweep.prediction import Predicted
@@ -71,8 +72,8 @@ def differences(there: dict[str, Any], here: dict[str, Any]) -> str:
 
 def _attributes(grid: Grid, sizes: Sizes | None) -> dict[str, Any]:
     fixed = {k: int(v) if isinstance(v, bool) else v for k, v in grid.fixed().items()}  # netCDF has no bool
-    if "f" in fixed and not isinstance(grid.setting.nonlinearity, str):
-        fixed["coefficients"] = str(grid.setting.f.coefficients())  # a function's name says little
+    if "f" in fixed and isinstance(grid.setting.f.function, Entrywise):  # whose name says little
+        fixed["coefficients"] = str(grid.setting.f.coefficients())
     size = {} if sizes is None else sizes._asdict()
     return fixed | size | {name: version(name) for name in ("resolvent", "numpy", "scipy")}
 

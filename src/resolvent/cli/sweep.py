@@ -92,7 +92,7 @@ class _Sweep:
         """The fields of `resolvent sweep --json`; errors are nested lists in the order of `over`."""
         d = self.dataset
         out = {
-            "setting": dict(d.attrs),
+            "setting": {k: bool(v) if k in FLAGS else v for k, v in d.attrs.items()},
             "over": {str(name): values.values for name, values in d.coords.items() if name not in PARTS},
             "predicted": _nested(d["predicted"]),
             "solver": {name: d[name].values for name in ("converged", "residual", "iterations")},
@@ -107,26 +107,22 @@ class _Sweep:
         d = self.dataset
         dims = [str(dim) for dim in d["residual"].dims]
         attention, linear = (d["predicted"].sel({"method": method}) for method in ("attention", "linear"))
-        wins = {
-            error: 100.0 * float((attention < linear).sel(error=error).mean()) for error in ("train", "test")
-        }
+        train, test = (100.0 * float((attention < linear).sel(error=e).mean()) for e in ("train", "test"))
         lines = [
             f"{' x '.join(f'{d.sizes[dim]} {dim}' for dim in dims)}: {d['residual'].size} points, "
             f"{int(d['converged'].sum())} converged",
-            f"Attention is predicted to win at {wins['train']:.1f} % of them in training, "
-            f"at {wins['test']:.1f} % on fresh tokens.",
+            f"Attention is predicted to win at {train:.1f} % of them in training, "
+            f"at {test:.1f} % on fresh tokens.",
         ]
         if "measured" in d:
-            against = ((attention - linear) * d["difference"] < 0) & (
-                abs(d["difference"]) > 2 * d["difference_se"]
-            )
-            lines.append(
-                f"Measured beyond two standard errors, another wins at {100.0 * float(against.mean()):.1f} %."
-            )
+            clear = abs(d["difference"]) > 2.0 * d["difference_se"]
+            against = 100.0 * float((clear & ((attention - linear) * d["difference"] < 0.0)).mean())
+            lines.append(f"Measured beyond two standard errors, the other wins at {against:.1f} % of all.")
         return "\n".join([*lines, *([] if self.path is None else [f"Saved in {self.path}"])])
 
 
 PARTS = ("method", "error")
+FLAGS = ("centred", "keep_diagonal")  # numbers in a file, which knows no truth
 
 
 def _nested(mean: xarray.DataArray, se: xarray.DataArray | None = None) -> Any:

@@ -138,9 +138,7 @@ def _newton(pars: Parameters, start: Point, stop: float) -> tuple[Point, NDArray
 def _isolated(pars: Parameters, z: Point) -> Point:
     """Where Delta has three real roots, let rho stand for the one farthest from its neighbours.
 
-    All three describe the same alpha, but d alpha/d rho vanishes where the chosen one meets another: at the
-    crest of alpha(rho) and in the dip behind it. Where even the crest is below the ridge, so that alpha has to
-    rise beyond the dip, go to a rho there that makes alpha at least the ridge.
+    All three describe the same alpha, but d alpha/d rho vanishes where the chosen one meets another.
     """
     rho, b0, x = _physical(pars, z)
     y1 = -pars.a1 * rho
@@ -148,19 +146,13 @@ def _isolated(pars: Parameters, z: Point) -> Point:
     three = np.flatnonzero(spread2 > 0.0)
     if not three.size:
         return z
-    y1, b0, x, spread = y1[three], b0[three], x[three], np.sqrt(spread2[three])
-    c, gamma, a1 = pars.c[three], pars.gamma[three], pars.a1[three]
+    y1, b0, spread, a1 = y1[three], b0[three], np.sqrt(spread2[three]), pars.a1[three]
     middle = -b0 - 0.5 * y1
     roots = np.sort(np.stack([y1, middle - spread, middle + spread]), axis=0)
     alone = np.where(roots[2] - roots[1] > roots[1] - roots[0], roots[2], roots[0])
-    rho = np.where(alone / a1 < 0.0, -alone / a1, rho[three])
-
-    size, b0 = np.abs(a1), np.abs(b0)  # of one sign, where there are three roots
-    crest = (b0 * b0 + x) / (size * (2.0 * b0 + np.sqrt(b0 * b0 - 3.0 * x)))
-    low = c * crest * ((b0 - size * crest) ** 2 + x) < gamma
-    rho = np.where(low, (b0 + np.cbrt(size * gamma / c)) / size, rho)
+    moved = (alone != y1) & (alone / a1 < 0.0)
     log_rho = z.log_rho.copy()
-    log_rho[three] = np.log(rho)
+    log_rho[three[moved]] = np.log(-alone[moved] / a1[moved])
     return z._replace(log_rho=log_rho)
 
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from resolvent.phase import phase
     from resolvent.predict import Prediction, predict
     from resolvent.setting import Setting, Tokens, Weights
     from resolvent.simulate import Measurement, simulate
@@ -24,6 +25,7 @@ _HOMES = {
     "Setting": "resolvent.setting",
     "Tokens": "resolvent.setting",
     "Weights": "resolvent.setting",
+    "phase": "resolvent.phase",
     "predict": "resolvent.predict",
     "simulate": "resolvent.simulate",
     "sweep": "resolvent.sweep",
@@ -36,6 +38,7 @@ __all__ = [
     "Tokens",
     "Weights",
     "__version__",
+    "phase",
     "predict",
     "simulate",
     "sweep",

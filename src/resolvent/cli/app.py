@@ -21,6 +21,7 @@ COMMANDS = {
     "simulate": ("resolvent.cli.simulate:simulate", "Measure the same errors by exact simulation."),
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
     "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
+    "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

@@ -1,7 +1,5 @@
 """`resolvent compare`, on synthetic tokens or on the user's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`resolvent demo`: the main job without an argument."""
 
-from __future__ import annotations
-
 from resolvent.cli.flags import Json
 from resolvent.cli.output import as_line, progress_wanted
 from resolvent.compare import compare, compare_tokens

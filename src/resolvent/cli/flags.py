@@ -4,8 +4,6 @@ A flag that was not given is None: the defaults stay those of the library, and a
 told from what it assumes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`resolvent predict`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from resolvent.cli.flags import PROBE, Json, SettingFlags, number

@@ -1,7 +1,5 @@
 """`resolvent simulate`."""
 
-from __future__ import annotations
-
 from resolvent.cli.flags import Json, SettingFlags, SizeFlags
 from resolvent.cli.output import progress_wanted, show
 from resolvent.simulate import simulate as simulate_setting

@@ -1,19 +1,14 @@
 """Training and test error of the ridge probe on nonlinear attention features.
 
-From the blocks, the spikes and one adjoint solve Lambda (`blocks.response`), which holds every derivative
-at once:
-
-    E_train = gamma^2 c Lambda_11,      v'v/p = Lambda_22      (v = X'w)
-
-for the target t = kappa y + (what is orthogonal to the labels). On a fresh token y0 mu + z0 the prediction
-has a mean, a constant and a variance. Theorem 1 of arXiv 2506.18656 is E_train, the rest is section 7 of the
-theory page, rearranged: its v'Gv, v'Gq3 and q2'q3 are those of the vectors Xv/p and w, which split into
-parts along mu, w_K, w_Q and noise.
+The bulk's fixed point (`bulk`), the blocks, spikes and errors at it (`fresh`), over chunks of rows on the
+available cores. Theorem 1 of arXiv 2506.18656 and sections 4 to 7 of the theory page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,13 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.equivalents.arguments import checked, gram_matrix, plain
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import Blocks, blocks, response
-from resolvent.equivalents.bulk import ACCEPTED, Bulk, solve_bulk
-from resolvent.equivalents.spikes import CONSTANT, KEY, LABELS, MU, NORM, QUERY, Directions, Spikes, spikes
+from resolvent.equivalents.bulk import ACCEPTED, solve_bulk
+from resolvent.equivalents.equations import Noise
+from resolvent.equivalents.fresh import Errors, Rows, pivoted_errors
+from resolvent.equivalents.spikes import Gram
+from resolvent.equivalents.stages import DIRECT, Stages
 
-Values = dict[str, NDArray[Any]]
-
-ROWS_AT_ONCE = 4096  # keeps every temporary in cache
+ROWS_AT_ONCE = 16384  # keeps a chunk near the cache, and the cost of its last few rows to converge small
+COMPILED_ROWS = 4_000_000  # from here on the seconds that loading the compiled loops takes are won back
+WARM_ROWS = 1_000  # the same once they are loaded
+CERTAIN = 1e-9  # refinements above this come from rows that need pivoting or more digits
 ACCEPTED_DEFECT = 1e-3  # of the identity that sets the size of the derivatives
 ROUNDING = 1e-9  # by which a training error may exceed one
 
@@ -54,22 +52,6 @@ class AttentionErrors:
     converged: NDArray[np.bool_] | bool
 
 
-class _Rows(NamedTuple):
-    """The arguments of `attention_errors`, flat."""
-
-    ratio: Array
-    ridge: Array
-    a1: Array
-    sigma2: Array
-    shift: Array
-    skip: Array
-    mean_spike: Array
-    a2: Array
-    norm_variance: Array
-    label_mean: Array
-    target_overlap: Array
-
-
 def attention_errors(
     *,
     ratio: ArrayLike,
@@ -84,11 +66,12 @@ def attention_errors(
     norm_variance: ArrayLike = 2.0,
     label_mean: ArrayLike = 0.0,
     target_overlap: ArrayLike = 1.0,
+    compiled: bool | None = None,
 ) -> AttentionErrors:
-    """Limits of the training and test error of the ridge probe on nonlinear attention features.
+    """Limits of the training and test error of a ridge probe on attention features.
 
-    The probe w = (HH' + n ridge)^-1 H t reads H = X (K + skip I), K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p,
-    of tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts; gram counts as one value per (..., 3, 3).
+    The probe is w = (HH' + n ridge)^-1 H t on H = X (K + skip I), with p/n -> ratio, tokens X = mu y' + Z and
+    K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p. Everything broadcasts; gram counts as one value per (..., 3, 3).
 
     Parameters
     ----------
@@ -108,6 +91,10 @@ def attention_errors(
         p Var(|z|^2/p), 2 for Gaussian noise.
     label_mean, target_overlap
         Mean of the labels, and t'y/n of the target (1: the labels, 0: random labels).
+    compiled
+        Run the loops compiled by Numba (the `fast` extra): the same numbers, sooner. Loading them takes
+        a second, compiling them the first time on a machine about ten. Where Numba is installed None does
+        so for 4 million settings or more, and for a thousand or more once they are loaded.
 
     Returns
     -------
@@ -117,15 +104,18 @@ def attention_errors(
 
     Raises
     ------
-    ValueError
-        For an argument that is not finite, out of range or of the wrong shape, in one line naming it.
+    ValueError, TypeError
+        For an argument that is not finite, out of range, of the wrong shape or not a real number, in one
+        line naming it.
+    ModuleNotFoundError
+        For compiled=True without Numba.
 
     Source: Theorem 1 of arXiv 2506.18656 for the training error with balanced labels and centred f; theory
     page, sections 4 to 7, for the rest.
 
     Examples
     --------
-    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=np.ones((3, 3)))
+    >>> e = attention_errors(ratio=0.5, ridge=0.1, a1=0.6, sigma2=0.03, gram=[[1.0] * 3] * 3)
     >>> round(e.train, 4), round(e.test, 4), e.converged
     (0.3273, 0.7885, True)
     """
@@ -148,150 +138,135 @@ def attention_errors(
         shape = np.broadcast_shapes(scalars, grams.shape[:-2])
     except ValueError:
         raise ValueError(f"arguments must broadcast together, got {scalars} and gram {grams.shape}") from None
-    rows = _Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
+    rows = Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
     flat = np.broadcast_to(grams, (*shape, 3, 3)).reshape(-1, 3, 3)
-    result = _in_chunks(_attention_errors, rows, flat)
-    values: dict[str, Any] = {name: plain(value.reshape(shape)) for name, value in result.items()}
-    return AttentionErrors(**values)
+    result = _in_chunks(rows, flat, _stages(compiled, flat.shape[0]))
+    return AttentionErrors(*(plain(value.reshape(shape)) for value in result))
 
 
-def _in_chunks(kernel: Callable[[_Rows, Array], Values], rows: _Rows, gram: Array) -> Values:
-    """Run the kernel over chunks of rows on the cores; the split does not depend on their number."""
+def _stages(compiled: bool | None, size: int) -> Stages:
+    """NumPy or the compiled loops; see `attention_errors`."""
+    if compiled is None:
+        loaded = "resolvent.equivalents.compiled" in sys.modules
+        enough = size >= (WARM_ROWS if loaded else COMPILED_ROWS)
+        compiled = enough and importlib.util.find_spec("numba") is not None
+    if not compiled:
+        return DIRECT
+    try:
+        from resolvent.equivalents.compiled import LOOPS
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("compiled=True needs Numba: pip install 'resolvent[fast]'") from error
+    return LOOPS
+
+
+def _in_chunks(rows: Rows, gram: Array, stages: Stages) -> tuple[NDArray[Any], ...]:
+    """Solve chunks of rows on the available cores; the split does not depend on their number."""
     size = gram.shape[0]
-    starts = range(0, max(size, 1), ROWS_AT_ONCE)
+    result: tuple[NDArray[Any], ...] = (
+        *np.empty((7, size)),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.bool_),
+    )
 
-    def chunk(start: int) -> Values:
+    def chunk(start: int) -> None:
         part = slice(start, start + ROWS_AT_ONCE)
-        return kernel(_Rows(*(v[part] for v in rows)), gram[part])
+        some = Rows(*(v[part].copy() for v in rows))
+        inner = Gram(*(0.5 * (gram[part, i, j] + gram[part, j, i]) for i in range(3) for j in range(i, 3)))
+        for whole, value in zip(result, _attention_errors(some, inner, stages), strict=True):
+            whole[part] = value
 
-    if len(starts) == 1:
-        return chunk(0)
-    with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(chunk, starts))
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    starts = range(0, size, ROWS_AT_ONCE)
+    workers = min(len(starts), _cores())
+    if workers <= 1:
+        for start in starts:
+            chunk(start)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            for done in pool.map(chunk, starts):
+                del done  # raises what the chunk raised
+    return result
 
 
-def _attention_errors(rows: _Rows, gram: Array) -> Values:
-    """`attention_errors` on flat arrays."""
-    result = _at_positive_ridge(rows._replace(ridge=np.where(rows.ridge > 0.0, rows.ridge, 1.0)), gram)
+def _cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Values(NamedTuple):
+    """The fields of `AttentionErrors` as the solver leaves them, and the defect of the derivatives."""
+
+    train: Array
+    test: Array
+    t: Array
+    u: Array
+    alpha: Array
+    m: Array
+    residual: Array
+    iterations: NDArray[np.int64]
+    defect: Array
+
+
+def _attention_errors(rows: Rows, gram: Gram, stages: Stages) -> tuple[NDArray[Any], ...]:
+    """`attention_errors` on flat arrays: the fields of its result."""
     zero = np.flatnonzero(rows.ridge == 0.0)
+    values = _at_positive_ridge(
+        rows._replace(ridge=np.where(rows.ridge > 0.0, rows.ridge, 1.0)), gram, stages
+    )
     if zero.size:
-        limit = _ridgeless(_Rows(*(v[zero] for v in rows)), gram[zero])
-        for name, value in limit.items():
-            result[name][zero] = value
-    possible = (result["train"] >= 0.0) & (result["train"] <= 1.0 + ROUNDING) & (result["test"] >= 0.0)
-    accurate = (result["residual"] <= ACCEPTED) & (result.pop("defect") <= ACCEPTED_DEFECT)
-    result["train"] = np.minimum(result["train"], 1.0)
-    for name in ("train", "test", "t", "u", "alpha", "m"):
-        result[name] = np.where(accurate & possible, result[name], np.nan)
-    return result | {"converged": accurate & possible}
+        limit = _ridgeless(Rows(*(v[zero] for v in rows)), Gram(*(v[zero] for v in gram)), stages)
+        for whole, value in zip(values, limit, strict=True):
+            whole[zero] = value
+    train, test = values.train, values.test
+    possible = (train >= 0.0) & (train <= 1.0 + ROUNDING) & (test >= 0.0)
+    converged = possible & (values.residual <= ACCEPTED) & (values.defect <= ACCEPTED_DEFECT)
+    known = (np.where(converged, value, np.nan) for value in (np.minimum(train, 1.0), *values[1:6]))
+    return (*known, values.residual, values.iterations, converged)
 
 
-def _ridgeless(rows: _Rows, gram: Array) -> Values:
+def _ridgeless(rows: Rows, gram: Gram, stages: Stages) -> _Values:
     """Values at a vanishing ridge; the test error is infinite where it still grows as the ridge falls on.
 
     It grows at least like ridge^(-1/3) where it diverges, and the adjoint system is singular only there.
     """
     scale = rows.sigma2 + rows.a1**2 + (rows.shift + rows.skip) ** 2
     scale = np.where(scale > 0.0, scale, 1.0)
-    coarse, fine = (_at_positive_ridge(rows._replace(ridge=ridge * scale), gram) for ridge in (1e-12, 1e-16))
+    coarse = _at_positive_ridge(rows._replace(ridge=1e-12 * scale), gram, stages)
+    fine = _at_positive_ridge(rows._replace(ridge=1e-16 * scale), gram, stages)
     with np.errstate(invalid="ignore"):
-        diverges = (fine["test"] > 3.0 * coarse["test"]) | (fine["defect"] > ACCEPTED_DEFECT)
-    fine["test"] = np.where(diverges, np.inf, fine["test"])
-    fine["train"] = np.where((rows.ratio >= 1.0) & ~_empty(rows), 0.0, fine["train"])
-    return fine | {"defect": np.zeros_like(scale)}
+        diverges = (fine.test > 3.0 * coarse.test) | (fine.defect > ACCEPTED_DEFECT)
+    return fine._replace(
+        test=np.where(diverges, np.inf, fine.test),
+        train=np.where((rows.ratio >= 1.0) & ~_empty(rows), 0.0, fine.train),
+        defect=np.zeros_like(scale),
+    )
 
 
-def _at_positive_ridge(rows: _Rows, gram: Array) -> Values:
-    """Values, residual, iterations and defect as the solver leaves them."""
-    sigma2 = np.where(_empty(rows), 1e-20 * rows.ridge, rows.sigma2)  # too little to show
-    with np.errstate(all="ignore"):
-        bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, sigma2, rows.shift + rows.skip)
-        block = blocks(rows.ratio, rows.a1, bulk)
-        directions = Directions(gram, rows.mean_spike, rows.a2, rows.norm_variance, rows.label_mean)
-        forms = spikes(rows.ratio, rows.a1, block, directions)
-        train, test, defect = _errors(rows._replace(sigma2=sigma2), gram, bulk, block, forms)
-        m = block.N[:, 0, 0] / bulk.averages.alpha
-    return {
-        "train": train,
-        "test": test,
-        "t": m * rows.sigma2 / rows.ratio,
-        "u": np.sqrt(rows.sigma2 / rows.ratio) * bulk.V,
-        "alpha": bulk.averages.alpha,
-        "m": m,
-        "residual": bulk.residual,
-        "iterations": bulk.iterations,
-        "defect": defect,
-    }
-
-
-def _empty(rows: _Rows) -> NDArray[np.bool_]:
+def _empty(rows: Rows) -> NDArray[np.bool_]:
     """Where K has no bulk, so that the averages have no cubic."""
     nothing: NDArray[np.bool_] = (rows.a1 == 0.0) & (rows.sigma2 == 0.0) & (rows.shift + rows.skip == 0.0)
     return nothing
 
 
-def _errors(rows: _Rows, gram: Array, bulk: Bulk, block: Blocks, forms: Spikes) -> tuple[Array, Array, Array]:
-    """Training and test error from the forms and their derivatives, and the defect of the latter."""
-    c, kappa = rows.ratio, rows.target_overlap
-    share = (kappa * kappa)[:, None, None]
-    source = _weighted(forms.token_source, forms.token_gram) + _weighted(forms.feature_source, gram)
-    source = share * source / c[:, None, None]
-    source[:, 0, 0] += (1.0 - kappa * kappa) / c
-    rough = response(c, rows.sigma2, block, source)
-    Lambda, defect = _normalised(rows, gram, bulk.averages.alpha, block, forms, rough)
-    train = (rows.ridge / bulk.averages.alpha) ** 2 * c * Lambda[:, 0, 0]
-    return train, _test_error(rows, gram, block, forms, Lambda), defect
+def _at_positive_ridge(rows: Rows, gram: Gram, stages: Stages) -> _Values:
+    sigma2 = np.where(_empty(rows), 1e-20 * rows.ridge, rows.sigma2)  # too little to show
+    c = rows.ratio
+    with np.errstate(all="ignore"):
+        bulk = solve_bulk(c, rows.ridge, rows.a1, sigma2, rows.shift + rows.skip, stages)
+        at = _certain(rows._replace(sigma2=sigma2), gram, bulk.noise, stages)
+        t, u = at.m * rows.sigma2 / c, np.sqrt(rows.sigma2 / c) * bulk.noise.V
+    return _Values(at.train, at.test, t, u, bulk.noise.alpha, at.m, bulk.residual, bulk.iterations, at.defect)
 
 
-def _normalised(
-    rows: _Rows, gram: Array, alpha: Array, block: Blocks, forms: Spikes, Lambda: Array
-) -> tuple[Array, Array]:
-    """Lambda in the size that makes t'Qt/n = ridge t'Q^2 t/n + |w|^2 exact, and the relative defect before.
-
-    At small ridge the adjoint system is nearly singular and rounding goes into the size of its solution.
-    """
-    c, kappa = rows.ratio, rows.target_overlap
-    whole = kappa**2 * c * forms.token[:, LABELS, 0] + (1.0 - kappa**2) * block.N[:, 0, 0]
-    along = alpha * kappa**2 * _square(forms.probe, gram)
-    across = rows.ridge / alpha * c * Lambda[:, 0, 0] + alpha * c**2 * _square(block.Y[:, :, 2], Lambda)
-    factor = (whole - along) / across
-    return factor[:, None, None] * Lambda, np.abs(whole - along - across) / whole
-
-
-def _weighted(vectors: Array, gram: Array) -> Array:
-    """sum_ij gram_ij v_i v_j' over directions: (rows, blocks, blocks)."""
-    total: Array = np.swapaxes(vectors, -1, -2) @ gram @ vectors
-    return total
-
-
-def _test_error(rows: _Rows, gram: Array, block: Blocks, forms: Spikes, Lambda: Array) -> Array:
-    """E (t0 - prediction)^2 on a fresh token x0 = y0 mu + z0 with label y0 and target t0.
-
-    The prediction is r'x0 + constant + norm fluctuation + noise of power sigma2 |v|^2/p, where r = a1 M'Xv/p
-    + skip w. Part of r lies along mu, w_K and w_Q, the rest is noise of power k' Lambda k with k = a1 X e2 -
-    skip c Y e3. In `forms` the target is y, hence the factors kappa = target_overlap.
-    """
-    a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
-    one_v, s_v = kappa * forms.token[:, CONSTANT, 1], kappa * forms.token[:, NORM, 1]
-    moved = forms.seen.copy()  # M' = I + w_Q w_K' acts on X v
-    moved[:, QUERY] += _dot(gram[:, KEY], forms.seen)
-    along = kappa[:, None] * (a1[:, None] * moved + skip[:, None] * forms.probe)
-    across = a1[:, None] * block.X[:, :, 1] - (skip * rows.ratio)[:, None] * block.Y[:, :, 2]
-    mean = _dot(gram[:, MU], along)
-    constant = rows.mean_spike * one_v + a2 / np.sqrt(2.0) * s_v
-    variance = _square(along, gram) + _square(across, Lambda)
-    variance += rows.sigma2 * Lambda[:, 1, 1] + 0.5 * rows.norm_variance * (a2 * one_v) ** 2
-    bias = 1.0 - 2.0 * kappa * (mean + ybar * constant) + mean**2 + 2.0 * ybar * mean * constant + constant**2
-    error: Array = bias + variance
-    return error
-
-
-def _dot(u: Array, v: Array) -> Array:
-    product: Array = (u * v).sum(axis=-1)
-    return product
-
-
-def _square(v: Array, matrix: Array) -> Array:
-    """v' matrix v, row by row."""
-    return _dot(v, (matrix @ v[..., None])[..., 0])
+def _certain(rows: Rows, gram: Gram, noise: Noise, stages: Stages) -> Errors:
+    """The errors, with pivoting where elimination without it leaves doubt."""
+    values = stages.errors(rows, gram, noise)
+    doubtful = np.flatnonzero(~(values.doubt <= CERTAIN))
+    if doubtful.size:
+        some = (
+            Rows(*(v[doubtful] for v in rows)),
+            Gram(*(v[doubtful] for v in gram)),
+            Noise(*(v[doubtful] for v in noise)),
+        )
+        for whole, value in zip(values, pivoted_errors(*some), strict=True):
+            whole[doubtful] = value
+    return values

@@ -21,16 +21,26 @@ from typing import NamedTuple
 import numpy as np
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import Blocks, inverse
+from resolvent.equivalents.blocks import Blocks
+from resolvent.equivalents.matrices import (
+    Symmetric,
+    Vector,
+    along,
+    dot,
+    inverse,
+    plus,
+    plus_along,
+    scaled,
+    times,
+    transposed,
+)
 
-MU, KEY, QUERY = 0, 1, 2
-LABELS, CONSTANT, NORM = 0, 1, 2
+Gram = Symmetric  # inner products of mu, w_K, w_Q in this order
 
 
 class Directions(NamedTuple):
-    """What the directions are made of: flat arrays, and gram (rows, 3, 3) of mu, w_K, w_Q."""
+    """What the directions are made of."""
 
-    gram: Array
     mean_spike: Array
     a2: Array
     norm_variance: Array
@@ -40,93 +50,71 @@ class Directions(NamedTuple):
 class Spikes(NamedTuple):
     """Bilinear forms F of each direction with (y, block 1), and the sources g = e_y - C F behind them.
 
-    All but the last three are (rows, directions, blocks): `token` over (y, 1, s), the others over the
-    features Z'mu, Z'w_K, Z'w_Q. Their sources are kept as X g, which stays finite as the ridge vanishes, and
-    `read` = Bv g. `probe` and `seen` (rows, directions) are the coefficients of the probe w = -X q3/n and of
-    X q2/p along mu, w_K and w_Q; those of w come from their own formula, not from `read`, in which they
-    cancel like the ridge. `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
+    The forms of the tokens y, 1, s are vectors over the blocks. The matrices are indexed by block, then by
+    direction; for the features Z'mu, Z'w_K, Z'w_Q what is kept is X g, which stays finite as the ridge
+    vanishes. `probe` and `seen` are the coefficients of the probe w = -X q3/n and of X q2/p along mu, w_K
+    and w_Q. Those of w have their own formula: in Bv g they cancel like the ridge.
     """
 
-    token: Array
-    read: Array
-    token_source: Array
-    feature_source: Array
-    probe: Array
-    seen: Array
-    token_gram: Array
+    y: Vector
+    one: Vector
+    s: Vector
+    token_source: tuple[Vector, Vector, Vector]
+    feature_source: tuple[Vector, Vector, Vector]
+    probe: Vector
+    seen: Vector
 
 
-def spikes(c: Array, a1: Array, block: Blocks, directions: Directions) -> Spikes:
+def spikes(c: Array, a1: Array, block: Blocks, gram: Gram, directions: Directions) -> Spikes:
     """Solve for the forms of every direction with y."""
-    gram, mean_spike, a2, norm_variance, ybar = directions
-    snr, mu_key, mu_query = (gram[:, MU, i, None] for i in range(3))
-    scaled_N = block.N / c[:, None, None]
-    T = _constant_coupling(mean_spike, norm_variance * a2 * a2 / (2.0 * c), block.N)
-    N1 = inverse(c[:, None, None] * block.R + T)
-    share = (ybar * ybar)[:, None, None]
-    Psi = inverse(inverse((1.0 - share) * scaled_N + share * N1) + snr[..., None] * block.P)
+    mean_spike, a2, norm_variance, ybar = directions
+    snr, mu_key, mu_query = gram.m00, gram.m01, gram.m02
+    N = scaled(1.0 / c, block.N)
+    eta = 0.5 * norm_variance * a2 * a2
+    T00, T01, T11 = -eta * N.m11, mean_spike - eta * N.m01, -eta * N.m00
+    R = scaled(c, block.R)
+    N1 = inverse(Symmetric(R.m00 + T00, R.m01 + T01, R.m02, R.m11 + T11, R.m12, R.m22))
+    Nc = plus(scaled(1.0 - ybar * ybar, N), scaled(ybar * ybar, N1))
+    Psi = inverse(plus(inverse(Nc), scaled(snr, block.P)))
 
-    key_2, query_1 = _weights(a1, block, Psi, gram)
-    pulled_key = -(a1 * query_1)[:, None] * block.X[:, :, 1]
-    pulled_query = -(a1 * key_2)[:, None] * block.X[:, :, 0]
-    dressed = np.array([1.0, 0.0, 0.0]) + mu_key * pulled_key + mu_query * pulled_query
-    f_y = _apply(Psi, dressed)
-    pulled_mu = -_apply(block.P, f_y)
-    g_y = dressed + snr * pulled_mu
-    f_one = ybar[:, None] * _apply(N1, g_y)
-    g_s = -(a2 / np.sqrt(2.0))[:, None] * np.stack([f_one[:, 1], f_one[:, 0], np.zeros_like(c)], axis=-1)
-    f_s = norm_variance[:, None] * _apply(scaled_N, g_s)
-
-    feature_source = np.stack([pulled_mu, pulled_key, pulled_query], axis=-2)
-    read = feature_source @ scaled_N
-    seen = read[:, :, 1] + np.stack([f_y[:, 1], np.zeros_like(c), np.zeros_like(c)], axis=-1)
-    third = np.swapaxes(block.Y, -1, -2)[:, 2, None, :]
-    weighed = a1[:, None] * (third @ block.N)[:, 0, :]
-    probe = [-c * (third @ f_y[..., None])[:, 0, 0], weighed[:, 1] * query_1, weighed[:, 0] * key_2]
+    key_2, query_1 = _weights(c, a1, block, Psi, gram)
+    key_source, query_source = along(-a1 * query_1, block.X1), along(-a1 * key_2, block.X0)
+    pulled = plus_along(along(mu_key, key_source), mu_query, query_source)
+    dressed = (1.0 + pulled[0], pulled[1], pulled[2])
+    y = times(Psi, dressed)
+    mu_source = along(-1.0, times(block.P, y))
+    y_source = plus_along(dressed, snr, mu_source)
+    one = along(ybar, times(N1, y_source))
+    half, zero = -a2 / np.sqrt(2.0), 0.0 * c
+    one_source = (-(T00 * one[0] + T01 * one[1]), -(T01 * one[0] + T11 * one[1]), zero)
+    s_source = (half * one[1], half * one[0], zero)
+    weighed = times(block.N, block.Y2)
+    row = (N.m01, N.m11, N.m12)
     return Spikes(
-        token=np.stack([f_y, f_one, f_s], axis=-2),
-        read=read,
-        token_source=np.stack([g_y, -_apply(T, f_one), g_s], axis=-2),
-        feature_source=feature_source,
-        probe=np.stack(probe, axis=-1),
-        seen=seen,
-        token_gram=_token_gram(ybar, norm_variance),
+        y,
+        one,
+        along(norm_variance, times(N, s_source)),
+        transposed(y_source, one_source, s_source),
+        transposed(mu_source, key_source, query_source),
+        (-c * dot(block.Y2, y), a1 * weighed[1] * query_1, a1 * weighed[0] * key_2),
+        (y[1] + dot(row, mu_source), dot(row, key_source), dot(row, query_source)),
     )
 
 
-def _constant_coupling(mean_spike: Array, eta: Array, N: Array) -> Array:
-    """T: what the constant direction does to itself, directly and through s."""
-    T = np.zeros_like(N)
-    T[:, 0, 0] = -eta * N[:, 1, 1]
-    T[:, 1, 1] = -eta * N[:, 0, 0]
-    T[:, 0, 1] = T[:, 1, 0] = mean_spike - eta * N[:, 0, 1]
-    return T
-
-
-def _weights(a1: Array, block: Blocks, Psi: Array, gram: Array) -> tuple[Array, Array]:
+def _weights(c: Array, a1: Array, block: Blocks, Psi: Symmetric, gram: Gram) -> tuple[Array, Array]:
     """The forms of X'w_K on block 2 and of X'w_Q on block 1, from their 2x2 system."""
-    mu_key, mu_query = gram[:, MU, KEY], gram[:, MU, QUERY]
-    pull = np.swapaxes(block.X, -1, -2) @ Psi
-    Theta = pull @ block.X
-    mixed = 1.0 + a1 * (mu_key * mu_query * Theta[:, 0, 1] + gram[:, KEY, QUERY] * block.Bv[:, 0, 1])
-    key = a1 * (mu_key * mu_key * Theta[:, 1, 1] + gram[:, KEY, KEY] * block.Bv[:, 1, 1])
-    query = a1 * (mu_query * mu_query * Theta[:, 0, 0] + gram[:, QUERY, QUERY] * block.Bv[:, 0, 0])
-    right_key, right_query = mu_key * pull[:, 1, 0], mu_query * pull[:, 0, 0]
+    mu_key, mu_query = gram.m01, gram.m02
+    x0, x1 = block.X0, block.X1
+    N = block.N
+    row0, row1 = (N.m00, N.m01, N.m02), (N.m01, N.m11, N.m12)
+    Bv00, Bv01, Bv11 = dot(row0, x0) / c, dot(row0, x1) / c, dot(row1, x1) / c
+    psi0, psi1 = times(Psi, x0), times(Psi, x1)
+    mixed = 1.0 + a1 * (mu_key * mu_query * dot(x0, psi1) + gram.m12 * Bv01)
+    key = a1 * (mu_key * mu_key * dot(x1, psi1) + gram.m11 * Bv11)
+    query = a1 * (mu_query * mu_query * dot(x0, psi0) + gram.m22 * Bv00)
+    right_key, right_query = mu_key * psi1[0], mu_query * psi0[0]
     determinant = mixed * mixed - key * query
     return (
         (mixed * right_key - key * right_query) / determinant,
         (mixed * right_query - query * right_key) / determinant,
     )
-
-
-def _token_gram(ybar: Array, norm_variance: Array) -> Array:
-    gram = np.zeros((*ybar.shape, 3, 3))
-    gram[:, LABELS, LABELS] = gram[:, CONSTANT, CONSTANT] = 1.0
-    gram[:, LABELS, CONSTANT] = gram[:, CONSTANT, LABELS] = ybar
-    gram[:, NORM, NORM] = norm_variance
-    return gram
-
-
-def _apply(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector, row by row."""
-    return (matrix @ vector[..., None])[..., 0]

@@ -7,7 +7,7 @@ depend on how many draws run at once. A single draw uses the cores for its colum
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from itertools import islice
 
 import numpy as np
@@ -34,25 +34,25 @@ def stream(seed: int, index: int) -> np.random.Generator:
 
 
 def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -> Array:
-    """task(rng, pool) for every draw, stacked in order."""
+    """task(rng, pool) for every draw, stacked in order; Interrupted keeps those that were finished."""
     done: dict[int, Array] = {}
+    running: dict[Future[Array], int] = {}
+    waiting = iter(range(draws))
     with ThreadPoolExecutor(workers) as pool, bar("draws", draws, progress) as advance:
         try:
             if draws == 1:
-                done[0] = task(stream(seed, 0), pool)
-                advance()
-                return _stack(done)
-            waiting = iter(range(draws))
-            running = {pool.submit(task, stream(seed, i), None): i for i in islice(waiting, workers + 1)}
+                return task(stream(seed, 0), pool)[None]
+            running |= {pool.submit(task, stream(seed, i), None): i for i in islice(waiting, workers + 1)}
             while running:
                 future = next(as_completed(running))
                 done[running.pop(future)] = future.result()
                 running |= {pool.submit(task, stream(seed, i), None): i for i in islice(waiting, 1)}
                 advance()
         except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits for the draws that are running
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_stack(done), draws) from None
+                kept = {i: f.result() for f, i in running.items() if not f.cancelled() and not f.exception()}
+                raise Interrupted(_stack(done | kept), draws) from None
             raise
     return _stack(done)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -137,6 +137,8 @@ def simulate(
     ------
     ValueError, TypeError
         For sizes out of range, a setting with other arrays, or one that needs more memory than there is.
+    OverflowError
+        When f overflows on the scores.
     Interrupted
         On Ctrl-C, a KeyboardInterrupt whose `record` is the Measurement of the draws that were finished.
 
@@ -152,7 +154,7 @@ def simulate(
     )
     count = min(n, MOST_FRESH) if fresh is None else integer("fresh", fresh, 0)
     ridge = np.asarray(setting.ridge, dtype=float)
-    if setting.shape != ridge.shape or ridge.ndim > 1:
+    if ridge.ndim > 1 or replace(setting, ridge=0.0).shape != ():
         raise ValueError("simulate takes one setting, in which only ridge may be an array of one dimension")
     p = round(float(setting.tokens.ratio) * n)
     if p < 2:

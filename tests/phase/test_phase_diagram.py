@@ -62,7 +62,7 @@ def test_without_signal_tanh_loses_in_training_at_small_ridges():
 def test_without_signal_a_large_ridge_weighs_less_on_attention_features():
     p = phase(Setting(Tokens(snr=0.0)), ("ratio", [0.3, 0.4]), ("ridge", [0.01, 10.0]))
     assert p.wins["train"].tolist() == [[False, False], [True, True]]
-    m = simulate(Setting(Tokens(0.4, 0.0), ridge=np.array([0.01, 10.0])), n=400, draws=20, seed=0)
+    m = simulate(Setting(Tokens(0.4, 0.0), ridge=np.array([0.01, 10.0])), n=300, draws=80, seed=0)
     z = m.difference.train.mean / m.difference.train.se
     assert z[0] > 4.0
     assert z[1] < -4.0

@@ -5,7 +5,7 @@ import pytest
 from sweeps import OVER, SETTING, SIZES, small
 
 from resolvent import Setting, Tokens, Weights, predict, simulate, sweep
-from resolvent.setting import varied
+from resolvent.setting.variation import varied
 
 
 def test_predictions_are_those_of_every_point_by_itself():

@@ -15,9 +15,9 @@ from resolvent.phase.best import ZERO_PROBE
 from resolvent.phase.best import best_ridge as minimised
 from resolvent.phase.minimum import Rows
 from resolvent.predict import predict
-from resolvent.setting import Setting, varied
+from resolvent.setting import Setting
 from resolvent.setting.ranges import number
-from resolvent.setting.variation import NUMBERS
+from resolvent.setting.variation import NUMBERS, varied
 
 Array = NDArray[np.float64]
 Pair = tuple[Array | float, Array | float]

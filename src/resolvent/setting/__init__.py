@@ -2,7 +2,6 @@
 
 from resolvent.setting.setting import Setting
 from resolvent.setting.tokens import Tokens
-from resolvent.setting.variation import varied
 from resolvent.setting.weights import Weights
 
-__all__ = ["Setting", "Tokens", "Weights", "varied"]
+__all__ = ["Setting", "Tokens", "Weights"]

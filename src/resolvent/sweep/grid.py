@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.setting import Setting, varied
+from resolvent.setting import Setting
 from resolvent.setting.ranges import flag, number
-from resolvent.setting.variation import CHOICES, checked_names
+from resolvent.setting.variation import CHOICES, checked_names, varied
 
 Array = NDArray[np.float64]
 Index = tuple[int | slice, ...]

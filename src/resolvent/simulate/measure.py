@@ -112,6 +112,7 @@ def simulate(
     seed: int = 0,
     fresh: int | None = None,
     single: bool = False,
+    threads: int | None = None,
     progress: bool = False,
 ) -> Measurement:
     """Measure a setting exactly: sample tokens, build the features, solve the probe, average over draws.
@@ -127,6 +128,8 @@ def simulate(
         Fresh tokens per draw for the test error, n up to 4096 by default; 0 skips it (NaN).
     single
         Form products in float32 and add them up in float64: faster, errors about 1e-6.
+    threads
+        At most so many threads, all cores by default.
     progress
         Show a progress bar on stderr.
 
@@ -156,7 +159,8 @@ def simulate(
     p = round(float(setting.tokens.ratio) * n)
     if p < 2:
         raise ValueError(f"p = round(ratio n) must be at least 2, got {p}: raise ratio or n")
-    workers = workers_for(p, n, count, draws)
+    most = None if threads is None else integer("threads", threads, 1)
+    workers = workers_for(p, n, count, draws, most)
     task = partial(_draw, setting, p, n, count, single, np.atleast_1d(ridge))
 
     def record(values: Array) -> Measurement:

@@ -17,6 +17,8 @@ ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "sigma2": ("zero or positive", lambda v: v >= 0.0),
     "norm_variance": ("zero or positive", lambda v: v >= 0.0),
     "label_mean": ("between -1 and 1", lambda v: np.abs(v) < 1.0),
+    "correlation": ("between -1 and 1, both included", lambda v: np.abs(v) <= 1.0),
+    "kurtosis": ("at least 1", lambda v: v >= 1.0),
     "target_overlap": ("between -1 and 1, both included", lambda v: np.abs(v) <= 1.0),
 }
 
@@ -53,10 +55,11 @@ def require(name: str, value: Array, good: NDArray[np.bool_], allowed: str) -> N
 
 
 def gram_matrix(value: ArrayLike) -> Array:
-    """Inner products of (mu, w_K, w_Q): (..., 3, 3), symmetric and positive semi-definite, or ValueError."""
+    """Inner products of mu, r keys, r queries, (..., 1 + 2r, 1 + 2r) and semi-definite, or ValueError."""
     gram = numbers("gram", value)
-    if gram.ndim < 2 or gram.shape[-2:] != (3, 3):
-        raise ValueError(f"gram must have shape (..., 3, 3), got {gram.shape}")
+    size = gram.shape[-1] if gram.ndim else 0
+    if gram.ndim < 2 or gram.shape[-2] != size or size < 3 or size % 2 == 0:
+        raise ValueError(f"gram must have shape (..., 3, 3), or (..., 1 + 2r, 1 + 2r), got {gram.shape}")
     scale = np.abs(gram).max(axis=(-2, -1), initial=0.0)
     if np.any(np.abs(gram - np.swapaxes(gram, -1, -2)).max(axis=(-2, -1), initial=0.0) > 1e-10 * scale):
         raise ValueError("gram must be symmetric")
@@ -68,6 +71,9 @@ def gram_matrix(value: ArrayLike) -> Array:
 
 def _positive(gram: Array, slack: float = 1e-9) -> NDArray[np.bool_]:
     """Every principal minor non-negative, up to slack times the product of its diagonal."""
+    if gram.shape[-1] > 3:
+        eigenvalues = np.linalg.eigvalsh(gram)
+        return np.asarray(eigenvalues[..., 0] >= -slack * np.abs(eigenvalues).max(axis=-1))
     a, b, c = (gram[..., i, i] for i in range(3))
     d, e, f = gram[..., 0, 1], gram[..., 0, 2], gram[..., 1, 2]
     pairs = (

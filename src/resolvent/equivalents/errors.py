@@ -25,7 +25,7 @@ from resolvent.equivalents.arguments import checked, gram_matrix, plain
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.blocks import Blocks, blocks, response
 from resolvent.equivalents.bulk import ACCEPTED, Bulk, solve_bulk
-from resolvent.equivalents.spikes import CONSTANT, KEY, LABELS, MU, NORM, QUERY, Directions, Spikes, spikes
+from resolvent.equivalents.spikes import CONSTANT, LABELS, MU, Directions, Spikes, keys, queries, spikes
 
 ROWS_AT_ONCE = 4096  # keeps every temporary in cache
 
@@ -63,6 +63,7 @@ class _Rows(NamedTuple):
     norm_variance: Array
     label_mean: Array
     target_overlap: Array
+    intercept: Array
 
 
 def attention_errors(
@@ -79,12 +80,13 @@ def attention_errors(
     norm_variance: ArrayLike = 2.0,
     label_mean: ArrayLike = 0.0,
     target_overlap: ArrayLike = 1.0,
+    intercept: ArrayLike = False,
 ) -> AttentionErrors:
     """Limits of the training and test error of w = (HH' + n ridge)^-1 H t on attention features H = X (K +
     skip I).
 
     K = f(X' (I + w_K w_Q') X/sqrt p)/sqrt p on tokens X = mu y' + Z, p/n -> ratio. Everything broadcasts;
-    gram counts as one value per (..., 3, 3).
+    gram counts as one value per matrix. Several terms w_K w_Q', r of them, make a larger gram.
 
     Parameters
     ----------
@@ -94,7 +96,8 @@ def attention_errors(
         Hermite coefficients E[xi f], E[(xi^2 - 1) f]/sqrt 2 and the noise power E f^2 - a0^2 - a1^2 of the
         nonlinearity.
     gram
-        (..., 3, 3) inner products of (mu, w_K, w_Q); gram[..., 0, 0] is the SNR |mu|^2.
+        (..., 1 + 2r, 1 + 2r) inner products of mu, the r keys, the r queries: (mu, w_K, w_Q) when r = 1;
+        gram[..., 0, 0] is the SNR |mu|^2.
     shift, skip
         Kept diagonal f(sqrt p)/sqrt p and weight of a residual connection. Only the latter acts on a fresh
         token.
@@ -104,6 +107,9 @@ def attention_errors(
         p Var(|z|^2/p), 2 for Gaussian noise.
     label_mean, target_overlap
         Mean of the labels, and t'y/n of the target (1: the labels, 0: random labels).
+    intercept
+        True where the columns of K have a fixed sum (softmax: `softmax_coefficients`), which acts like a free
+        intercept: mean_spike is infinite then, and what is given for it and a2 has no effect.
 
     Returns
     -------
@@ -137,6 +143,7 @@ def attention_errors(
         norm_variance=norm_variance,
         label_mean=label_mean,
         target_overlap=target_overlap,
+        intercept=np.asarray(intercept, dtype=bool).astype(float),
     )
     grams = gram_matrix(gram)
     scalars = next(iter(args.values())).shape
@@ -145,7 +152,7 @@ def attention_errors(
     except ValueError:
         raise ValueError(f"arguments must broadcast together, got {scalars} and gram {grams.shape}") from None
     rows = _Rows(**{name: np.broadcast_to(value, shape).reshape(-1) for name, value in args.items()})
-    flat = np.broadcast_to(grams, (*shape, 3, 3)).reshape(-1, 3, 3)
+    flat = np.broadcast_to(grams, (*shape, *grams.shape[-2:])).reshape(-1, *grams.shape[-2:])
     result = _in_chunks(_attention_errors, rows, flat)
     values: dict[str, Any] = {name: plain(value.reshape(shape)) for name, value in result.items()}
     return AttentionErrors(**values)
@@ -176,7 +183,11 @@ def _attention_errors(rows: _Rows, gram: Array) -> dict[str, Array]:
         rows = rows._replace(ridge=np.where(ridgeless, _vanishing_ridge(rows), rows.ridge))
         bulk = solve_bulk(rows.ratio, rows.ridge, rows.a1, rows.sigma2, rows.shift + rows.skip)
         block = blocks(rows.ratio, rows.a1, bulk)
-        directions = Directions(gram, rows.mean_spike, rows.a2, rows.norm_variance, rows.label_mean)
+        intercept = rows.intercept > 0.0
+        rows = rows._replace(a2=np.where(intercept, 0.0, rows.a2))
+        directions = Directions(
+            gram, rows.mean_spike, rows.a2, rows.norm_variance, rows.label_mean, intercept
+        )
         forms = spikes(rows.ratio, rows.a1, block, directions)
         train, test = _errors(rows, gram, bulk, block, forms)
     train = np.where(ridgeless & (rows.ratio >= 1.0), 0.0, train)
@@ -235,16 +246,19 @@ def _test_error(rows: _Rows, gram: Array, forms: Spikes, Lambda: Array, inner: A
     target_overlap.
     """
     a1, a2, kappa, skip, ybar = rows.a1, rows.a2, rows.target_overlap, rows.skip, rows.label_mean
-    snr, mu_key, mu_query = (gram[:, MU, i] for i in range(3))
-    y_v, one_v, s_v = (kappa * forms.token[:, i, 1] for i in (LABELS, CONSTANT, NORM))
-    mu_v, key_v, query_v = (kappa * forms.feature[:, i, 1] for i in (MU, KEY, QUERY))
+    at_key, at_query = keys(gram), queries(gram)
+    snr, mu_key, mu_query = gram[:, MU, MU], gram[:, MU, at_key], gram[:, MU, at_query]
+    y_v, one_v = (kappa * forms.token[:, i, 1] for i in (LABELS, CONSTANT))
+    mu_v = kappa * forms.feature[:, MU, 1]
+    key_v, query_v = (kappa[:, None] * forms.feature[:, at, 1] for at in (at_key, at_query))
     label_w = kappa * forms.token_source[:, LABELS, 2]  # mu'w
 
-    b = mu_key * y_v + key_v
-    mean = a1 * (snr * y_v + mu_v + mu_query * b) + skip * label_w
-    constant = rows.mean_spike * one_v + a2 / np.sqrt(2.0) * s_v
-    u2 = inner[:, 1, 1] + snr * y_v**2 + gram[:, QUERY, QUERY] * b**2
-    u2 += 2.0 * (mu_v * y_v + query_v * b + mu_query * y_v * b)
+    b = mu_key * y_v[:, None] + key_v
+    mean = a1 * (snr * y_v + mu_v + (mu_query * b).sum(axis=-1)) + skip * label_w
+    constant = -kappa * forms.token_source[:, CONSTANT, 0]
+    u2 = inner[:, 1, 1] + snr * y_v**2 + 2.0 * mu_v * y_v
+    u2 += (b[:, None, :] @ gram[:, at_query, at_query] @ b[:, :, None])[:, 0, 0]
+    u2 += 2.0 * ((query_v + mu_query * y_v[:, None]) * b).sum(axis=-1)
     variance = a1 * a1 * u2 + rows.sigma2 * Lambda[:, 1, 1] + 0.5 * rows.norm_variance * (a2 * one_v) ** 2
     variance += np.where(skip == 0.0, 0.0, skip * _residual_variance(rows, gram, forms, Lambda, inner, alpha))
     bias = 1.0 - 2.0 * kappa * (mean + ybar * constant) + mean**2 + 2.0 * ybar * mean * constant + constant**2
@@ -257,10 +271,15 @@ def _residual_variance(
 ) -> Array:
     """2 a1 u'w + skip |w|^2, what a residual connection adds to the variance on a fresh token (over skip)."""
     c, kappa = rows.ratio, rows.target_overlap
-    snr, mu_key, mu_query = (gram[:, MU, i] for i in range(3))
+    at_key, at_query = keys(gram), queries(gram)
+    snr, mu_key, mu_query = gram[:, MU, MU], gram[:, MU, at_key], gram[:, MU, at_query]
     y_v, y_w = kappa * forms.token[:, LABELS, 1], kappa * forms.token[:, LABELS, 2]
-    mu_v, key_v = (kappa * forms.feature[:, i, 1] for i in (MU, KEY))
-    mu_w, query_w = (kappa * forms.feature[:, i, 2] for i in (MU, QUERY))
-    b = mu_key * y_v + key_v
-    crossed = inner[:, 1, 2] + y_w * mu_v + y_v * mu_w + snr * y_v * y_w + b * (query_w + mu_query * y_w)
+    mu_v, mu_w = kappa * forms.feature[:, MU, 1], kappa * forms.feature[:, MU, 2]
+    key_v, query_w = (
+        kappa[:, None] * forms.feature[:, at_key, 1],
+        kappa[:, None] * forms.feature[:, at_query, 2],
+    )
+    b = mu_key * y_v[:, None] + key_v
+    crossed = inner[:, 1, 2] + y_w * mu_v + y_v * mu_w + snr * y_v * y_w
+    crossed += (b * (query_w + mu_query * y_w[:, None])).sum(axis=-1)
     return -c / alpha * (2.0 * rows.a1 * crossed + rows.skip * Lambda[:, 1, 2])

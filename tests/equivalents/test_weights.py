@@ -188,7 +188,7 @@ def test_bad_matrices_are_refused(make, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ridge": 0.0}, "ridge must be positive with general weights, got 0"),
+        ({"ridge": 0.0}, "ridge must be positive here, got 0"),
         ({"ridge": -1.0}, "ridge must be zero or positive, got -1"),
         ({"mu": np.ones(3)}, r"mu must have shape \(5,\), got \(3,\)"),
         ({"sigma2": -0.1}, "sigma2"),

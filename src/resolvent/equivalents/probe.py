@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.equivalents.arguments import plain
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.dyson import Equation, Solution, follow, inverse
 from resolvent.equivalents.features import Features
@@ -168,13 +169,41 @@ def _test_error(
     return float(bias + variance)
 
 
-def along_ridges(
-    equation: Equation, ridges: Array, top: float, heads: Heads, target: Target
-) -> tuple[Array, Array, list[Solution]]:
-    """Training and test errors at each ridge (NaN where not converged) and the solutions."""
-    solutions = follow(equation, ridges, top)
-    values = np.full((2, ridges.size), np.nan)
+@dataclass(frozen=True)
+class ProbeErrors:
+    """Limits of the probe at each ridge and the certificate of the fixed point; NaN where not converged."""
+
+    train: Array | float
+    test: Array | float
+    residual: Array | float
+    iterations: NDArray[np.int64] | int
+    converged: NDArray[np.bool_] | bool
+
+
+def probe_errors(c: float, ridges: Array, heads: Heads, target: Target, features: Features) -> ProbeErrors:
+    """Training and test errors along positive ridges of any shape, from one path down."""
+    if not (ridges > 0.0).all():
+        raise ValueError("ridge must be positive here, got 0")
+    system, flat = equation(c, heads, features), ridges.ravel()
+    solutions = follow(system, flat, _top_ridge(system, heads))
+    values = np.full((2, flat.size), np.nan)
     for k, solution in enumerate(solutions):
         if solution.converged:
-            values[:, k] = errors(equation, float(ridges[k]), solution, heads, target)
-    return values[0], values[1], solutions
+            values[:, k] = errors(system, float(flat[k]), solution, heads, target)
+    columns = (
+        *values,
+        np.array([s.residual for s in solutions]),
+        np.array([s.iterations for s in solutions]),
+        np.array([s.converged for s in solutions]),
+    )
+    return ProbeErrors(*(plain(column.reshape(ridges.shape)) for column in columns))
+
+
+def _top_ridge(equation: Equation, heads: Heads) -> float:
+    """A ridge at which half-damped iteration converges at once: ten times the size of H'H/n."""
+    feature = equation.features
+    linear = np.einsum("k,kab->ab", feature.share, feature.bulk**2)[0].sum()
+    if np.isfinite(feature.dimension):
+        linear += (feature.coupling**2).sum() / feature.dimension
+    power = float(np.trace(heads.noise) + linear + (heads.diagonal**2).sum())
+    return 10.0 * max(power, np.finfo(float).tiny) * max(equation.c, 1.0) * (1.0 + 1.0 / equation.c)

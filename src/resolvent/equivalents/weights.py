@@ -10,27 +10,14 @@ Z enters L only through X'DX. Theory page, section 8; the test error and unbalan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from resolvent.equivalents.arguments import checked, numbers, plain
+from resolvent.equivalents.arguments import checked, numbers
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.factors import Factors
 from resolvent.equivalents.features import Features, bulk_only
-from resolvent.equivalents.probe import Heads, Target, along_ridges, equation
-
-
-@dataclass(frozen=True)
-class WeightsErrors:
-    """Limits of the probe at each ridge and the certificate of the fixed point; NaN where not converged."""
-
-    train: Array | float
-    test: Array | float
-    residual: Array | float
-    iterations: NDArray[np.int64] | int
-    converged: NDArray[np.bool_] | bool
+from resolvent.equivalents.probe import Heads, ProbeErrors, Target, probe_errors
 
 
 def weights_errors(
@@ -50,7 +37,7 @@ def weights_errors(
     label_mean: float = 0.0,
     target_overlap: float = 1.0,
     intercept: bool = False,
-) -> WeightsErrors:
+) -> ProbeErrors:
     """Limits of the training and test error on features H = X (K + skip I), K = f(X'M X/sqrt p)/sqrt p.
 
     Parameters
@@ -76,7 +63,7 @@ def weights_errors(
 
     Returns
     -------
-    WeightsErrors
+    ProbeErrors
         Arrays of the shape of `ridge`, or plain numbers.
 
     Raises
@@ -97,11 +84,10 @@ def weights_errors(
     >>> bool(abs(general.train - scalar.train) < 1e-12)
     True
     """
-    ridges = positive_ridges(ridge)
-    c = float(checked(ratio=ratio)["ratio"])
     args = {
         name: float(value)
         for name, value in checked(
+            ratio=ratio,
             a1=a1,
             sigma2=sigma2,
             correlation=correlation,
@@ -114,9 +100,7 @@ def weights_errors(
             target_overlap=target_overlap,
         ).items()
     }
-    signal = numbers("mu", mu)
-    if signal.shape != (weights.dimension,):
-        raise ValueError(f"mu must have shape ({weights.dimension},), got {signal.shape}")
+    signal = signal_vector(mu, weights.dimension)
     beta = args["a1"] / weights.tau
     heads = Heads(
         noise=np.array([[args["sigma2"]]]),
@@ -129,39 +113,23 @@ def weights_errors(
         intercept=np.array([intercept]),
     )
     target = Target(args["label_mean"], args["target_overlap"])
-    system = equation(c, heads, feature_side([weights], np.array([beta]), c, signal))
-    train, test, solutions = along_ridges(
-        system, ridges.ravel(), top_ridge(c, heads, args["a1"]), heads, target
-    )
-    shape = ridges.shape
-    return WeightsErrors(
-        plain(train.reshape(shape)),
-        plain(test.reshape(shape)),
-        plain(np.array([s.residual for s in solutions]).reshape(shape)),
-        np.array([s.iterations for s in solutions]).reshape(shape)[()],
-        np.array([s.converged for s in solutions]).reshape(shape)[()],
-    )
+    features = feature_side([weights], np.array([beta]), args["ratio"], signal)
+    return probe_errors(args["ratio"], checked(ridge=ridge)["ridge"], heads, target, features)
 
 
-def positive_ridges(ridge: ArrayLike) -> Array:
-    """The ridges as an array; ValueError unless all are positive."""
-    ridges = checked(ridge=ridge)["ridge"]
-    if not (ridges > 0.0).all():
-        raise ValueError("ridge must be positive with general weights, got 0")
-    return ridges
-
-
-def top_ridge(c: float, heads: Heads, *a1: float) -> float:
-    """A ridge at which half-damped iteration converges at once: ten times the size of H'H/n."""
-    power = np.trace(heads.noise) + sum(a * a for a in a1) + (heads.diagonal**2).sum()
-    return float(10.0 * max(power, np.finfo(float).tiny) * max(c, 1.0) * (1.0 + 1.0 / c))
+def signal_vector(mu: ArrayLike, dimension: int) -> Array:
+    """mu as a vector of the weights' dimension, or ValueError."""
+    signal = numbers("mu", mu)
+    if signal.shape != (dimension,):
+        raise ValueError(f"mu must have shape ({dimension},), got {signal.shape}")
+    return signal
 
 
 def feature_side(weights: list[Factors], beta: Array, c: float, mu: Array) -> Features:
-    """D for heads with these weights: blocks (0, v_h) beta_h M_h' and (w_h, w_g) c I."""
+    """D for heads with these weights: blocks (0, v_h) beta_h M_h' and (w_h, w_h) c I."""
     B = 1 + 2 * len(weights)
     rest = np.zeros((B, B))
-    rest[2::2, 2::2] = c
+    np.fill_diagonal(rest[2::2, 2::2], c)
     if len(weights) == 1 and weights[0].symmetric:
         return _diagonal_side(weights[0], float(beta[0]), rest, mu)
     left, right = [w.left for w in weights], [w.right for w in weights]

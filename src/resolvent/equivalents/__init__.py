@@ -6,6 +6,7 @@ from resolvent.equivalents.heads import covariance_linear_errors, heads_errors, 
 from resolvent.equivalents.linear import LinearErrors, linear_errors
 from resolvent.equivalents.probe import ProbeErrors
 from resolvent.equivalents.softmax import SoftmaxCoefficients, softmax_coefficients
+from resolvent.equivalents.spectrum import Spectrum, attention_spectrum, features_spectrum
 from resolvent.equivalents.weights import weights_errors
 
 __all__ = [
@@ -14,8 +15,11 @@ __all__ = [
     "LinearErrors",
     "ProbeErrors",
     "SoftmaxCoefficients",
+    "Spectrum",
     "attention_errors",
+    "attention_spectrum",
     "covariance_linear_errors",
+    "features_spectrum",
     "heads_errors",
     "linear_errors",
     "reduce_factors",

@@ -20,12 +20,13 @@ import resolvent
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "resolvent"
 OPTIONAL = {"explorer", "figures", "plot", "sklearn"}  # edges that may load what they draw with or plug into
+COMPILED = "resolvent.equivalents.compiled"  # is Numba code, imported when it is asked for
 HEAVY = {"matplotlib", "numba", "pandas", "pyarrow", "safetensors", "scipy", "sklearn", "xarray"}
 
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages([str(SOURCE)], "resolvent.")
-    if module.name.split(".")[1] not in OPTIONAL | {"__main__"}
+    if module.name.split(".")[1] not in OPTIONAL | {"__main__"} and module.name != COMPILED
 )
 PUBLIC = ["resolvent", *(name for name in MODULES if name.count(".") == 1 and (SOURCE / name[10:]).is_dir())]
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from resolvent.callable_module import call_as
 from resolvent.equivalents import AttentionErrors, LinearErrors, attention_errors, linear_errors
 from resolvent.setting import Setting
+from resolvent.setting.ranges import integer
 
 Array = NDArray[np.float64]
 
-LARGE = 10**12  # stands for p -> infinity where an uncentred f makes the finite p matter
+LARGE = 10**18  # stands for p -> infinity in f(sqrt p)/sqrt p and a0 sqrt p
 
 
 class ConvergenceError(ArithmeticError):
@@ -68,33 +69,34 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     >>> from resolvent import Setting, Tokens, Weights
     >>> print(predict(Setting(Tokens(ratio=0.5, snr=2.0), Weights.aligned(1.0), "tanh", ridge=0.1)))
                             train       test
-    attention              ...
-    linear regression      ...
+    attention             0.21681    0.51856
+    linear regression     0.17346    0.52616
     """
-    if p is not None and p < 2:
-        raise ValueError(f"p must be at least 2, got {p}")
+    size = LARGE if p is None else integer("p", p, 2)
     tokens, f, a = setting.tokens, setting.f, setting.f.coefficients()
-    kept = f.kept_diagonal(LARGE if p is None else p) if setting.keep_diagonal else 0.0
     attention = attention_errors(
         ratio=tokens.ratio,
         ridge=setting.ridge,
         a1=a.a1,
         sigma2=a.sigma2,
         gram=setting.gram,
-        shift=kept,
+        shift=f.kept_diagonal(size) if setting.keep_diagonal else 0.0,
         skip=setting.skip,
-        mean_spike=a.a0 * np.sqrt(LARGE if p is None else p),
+        mean_spike=a.a0 * np.sqrt(float(size)),
         a2=a.a2,
         label_mean=tokens.label_mean,
         target_overlap=tokens.target_overlap,
     )
-    if not np.any(attention.converged):
-        worst = np.max(attention.residual)
+    if np.size(attention.converged) and not np.any(attention.converged):
         raise ConvergenceError(
-            f"the fixed point did not converge (residual {worst:.1e}): {setting.as_dict()}"
+            f"the fixed point did not converge, residual {np.max(attention.residual):.1e}, at "
+            + ", ".join(f"{name} {value}" for name, value in setting.as_dict().items())
         )
     linear = linear_errors(
-        ratio=tokens.ratio, ridge=setting.ridge, snr=tokens.snr, target_overlap=tokens.target_overlap
+        ratio=np.broadcast_to(tokens.ratio, setting.shape),
+        ridge=setting.ridge,
+        snr=tokens.snr,
+        target_overlap=tokens.target_overlap,
     )
     return Prediction(setting, attention, linear)
 

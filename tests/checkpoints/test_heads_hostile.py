@@ -326,7 +326,7 @@ def in_a_process(code, *arguments, memory):
 
 
 READ_ALL = """
-import resource, sys, warnings
+import re, sys, warnings
 warnings.simplefilter("ignore", ResourceWarning)
 from resolvent.checkpoints import read_heads
 for path in sys.argv[1:]:
@@ -334,7 +334,8 @@ for path in sys.argv[1:]:
         print("heads", len(list(read_heads(path, heads=2))))
     except ValueError as error:
         print("refused", error)
-print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+# not ru_maxrss, which counts the process that started this one
+print("peak", 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]))
 """
 
 

@@ -5,7 +5,8 @@
                   a failure, show its message
     sh            lines that start with `resolvent` must succeed
 
-A comment `<!-- not run: WHY -->` above a block skips it. Other languages are prose.
+A block inside a comment runs too, unseen by the reader: it prepares what later ones need. The comment
+`<!-- not run: WHY -->` above a block skips it. Other languages are prose.
 """
 
 from __future__ import annotations

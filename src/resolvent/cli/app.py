@@ -28,6 +28,7 @@ app = App(
     version=f"resolvent {__version__}",
     help="The random-matrix theory of attention: predict, measure and compare the errors of a ridge probe on "
     "nonlinear attention features and of linear regression.",
+    help_epilogue="An error is one line; --debug shows where it comes from.",
     version_flags=["--version"],
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
@@ -38,6 +39,9 @@ for _name, (_target, _help) in COMMANDS.items():
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character still gets the rest
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -47,21 +51,26 @@ def run(arguments: list[str]) -> int:
     arguments = [a for a in arguments if a != "--debug"]
     try:
         app(arguments or ["--help"], exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        print(end="", flush=True)
     except CycloptsError as error:
         return _fail(usage_line(error), 2, debug)
-    except (ValueError, TypeError, ImportError) as error:
-        return _fail(flag_names(str(error)), 2, debug)
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ArithmeticError, MemoryError, OSError) as error:
-        return _fail(str(error) or type(error).__name__, 1, debug)
     except KeyboardInterrupt as stop:
         record = getattr(stop, "record", None)
         if record is not None:
             show(record, "--json" in arguments)
         return _fail(str(stop) or "interrupted", 130, debug)
+    except Exception as error:
+        status, message = _status(error), str(error) or type(error).__name__
+        return _fail(flag_names(message) if status == 2 else message, status, debug)
     return 0
+
+
+def _status(error: Exception) -> int:
+    """2 for what the user gave, 1 for what went wrong with it."""
+    wrong_input = isinstance(error, (ValueError, TypeError, ImportError))
+    return 2 if wrong_input and type(error).__name__ != "LinAlgError" else 1  # a ValueError to NumPy
 
 
 def _fail(message: str, status: int, debug: bool) -> int:

@@ -1,9 +1,13 @@
-"""The flags that write down a setting and a size, shared by the commands."""
+"""The flags that write down a setting and a size, shared by the commands.
 
-from __future__ import annotations
+A flag that was not given is None: the defaults stay those of the library, and a command can tell what it was
+told from what it assumes.
+"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
@@ -16,11 +20,38 @@ PROBE = Group("Attention and probe", sort_key=3)
 SIZE = Group("Size", sort_key=4)
 OUTPUT = Group("Output", sort_key=5)
 
+MODEL = ("ratio", "snr", "label_mean", "label_noise")  # of synthetic tokens
+NORMS = ("key_norm", "query_norm")
+ANGLES = (*NORMS, "key_cos", "query_cos", "key_query_cos")
+
 Json = Annotated[bool, Parameter(name="--json", negative="", group=OUTPUT, help="Print one JSON object.")]
 
 
-def _flag(group: Group, text: str) -> Parameter:
-    return Parameter(group=group, help=text, negative="", allow_leading_hyphen=True)
+def _convert(kind: type, tokens: Any) -> Any:
+    """A number as Python reads it: no fraction is rounded to an integer."""
+    return kind(tokens[0].value)
+
+
+def number(group: Group, text: str, default: object = None) -> Parameter:
+    """A flag that takes a number, which may be negative."""
+    shown = False if default is None else str(default)
+    return Parameter(
+        group=group, help=text, allow_leading_hyphen=True, converter=_convert, show_default=shown
+    )
+
+
+def flag(name: str) -> str:
+    """The flag of a field."""
+    return "--" + name.replace("_", "-")
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Put the name of a flag before a message about wrong input."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 @Parameter(name="*")
@@ -28,56 +59,74 @@ def _flag(group: Group, text: str) -> Parameter:
 class SettingFlags:
     """Everything that a setting holds."""
 
-    f: Annotated[str, _flag(PROBE, 'Nonlinearity: a name, or an expression in t such as "t*tanh(t)".')] = (
-        "tanh"
-    )
+    f: Annotated[
+        str,
+        Parameter(
+            group=PROBE,
+            help='Nonlinearity: a name, or an expression in t such as "t*tanh(t)".',
+            allow_leading_hyphen=True,
+        ),
+    ] = "tanh"
     centred: Annotated[
         bool,
         Parameter(group=PROBE, help="Remove the mean of f, or keep it.", negative="--uncentred"),
     ] = True
-    ratio: Annotated[float, _flag(TOKENS, "p/n.")] = 0.5
-    snr: Annotated[float, _flag(TOKENS, "|mu|^2.")] = 1.0
-    ridge: Annotated[float, _flag(PROBE, "Penalty of the probe; 0 is the ridgeless limit.")] = 0.1
-    align: Annotated[float | None, _flag(WEIGHTS, "w_K = w_Q = align times mu; 0 by default.")] = None
-    key_norm: Annotated[float, _flag(WEIGHTS, "|w_K|.")] = 0.0
-    query_norm: Annotated[float, _flag(WEIGHTS, "|w_Q|.")] = 0.0
-    key_cos: Annotated[float, _flag(WEIGHTS, "Cosine of w_K and mu.")] = 0.0
-    query_cos: Annotated[float, _flag(WEIGHTS, "Cosine of w_Q and mu.")] = 0.0
+    ratio: Annotated[float | None, number(TOKENS, "p/n.", Tokens.ratio)] = None
+    snr: Annotated[float | None, number(TOKENS, "|mu|^2.", Tokens.snr)] = None
+    ridge: Annotated[
+        float | None, number(PROBE, "Penalty of the probe; 0 is the ridgeless limit.", Setting.ridge)
+    ] = None
+    align: Annotated[float | None, number(WEIGHTS, "w_K = w_Q = align times mu.", 0.0)] = None
+    key_norm: Annotated[float | None, number(WEIGHTS, "|w_K|.")] = None
+    query_norm: Annotated[float | None, number(WEIGHTS, "|w_Q|.")] = None
+    key_cos: Annotated[float | None, number(WEIGHTS, "Cosine of w_K and mu.", 0.0)] = None
+    query_cos: Annotated[float | None, number(WEIGHTS, "Cosine of w_Q and mu.", 0.0)] = None
     key_query_cos: Annotated[
         float | None,
-        _flag(WEIGHTS, "Cosine of w_K and w_Q; by default their parts outside mu are orthogonal."),
+        number(WEIGHTS, "Cosine of w_K and w_Q; by default their parts outside mu are orthogonal."),
     ] = None
-    label_mean: Annotated[float, _flag(TOKENS, "Mean of the labels.")] = 0.0
-    label_noise: Annotated[float, _flag(TOKENS, "Probability that a target is flipped.")] = 0.0
-    skip: Annotated[float, _flag(PROBE, "Weight of a residual connection.")] = 0.0
-    keep_diagonal: Annotated[bool, _flag(PROBE, "Let tokens attend to themselves.")] = False
+    label_mean: Annotated[float | None, number(TOKENS, "Mean of the labels.", Tokens.label_mean)] = None
+    label_noise: Annotated[
+        float | None, number(TOKENS, "Probability that a target is flipped.", Tokens.label_noise)
+    ] = None
+    skip: Annotated[float | None, number(PROBE, "Weight of a residual connection.", Setting.skip)] = None
+    keep_diagonal: Annotated[
+        bool, Parameter(group=PROBE, negative="", help="Let tokens attend to themselves.")
+    ] = False
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """The values of the flags that were given, by field."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def setting(self) -> Setting:
         """The setting, validated."""
-        try:
-            nonlinearity(self.f, centred=self.centred).coefficients()
-        except ValueError as error:
-            raise ValueError(f"--f: {error}") from error
-        tokens = Tokens(self.ratio, self.snr, self.label_mean, self.label_noise)
+        with naming("--f"):
+            f = nonlinearity(self.f, centred=self.centred)
+            f.coefficients()
+        if self.keep_diagonal:
+            with naming("--keep-diagonal"):
+                f.kept_diagonal(1)
         return Setting(
-            tokens, self.weights(), self.f, self.centred, self.ridge, self.skip, self.keep_diagonal
+            Tokens(**self.given(*MODEL)),
+            self.weights(),
+            f,
+            self.centred,
+            keep_diagonal=self.keep_diagonal,
+            **self.given("ridge", "skip"),
         )
 
     def weights(self) -> Weights:
         """From --align or from norms and cosines."""
-        angles = self.key_norm, self.query_norm, self.key_cos, self.query_cos
+        angles = self.given(*ANGLES)
+        if not angles:
+            return Weights.aligned(self.align or 0.0)
+        first = flag(next(iter(angles)))
         if self.align is not None:
-            return Weights(self.align, *angles, self.key_query_cos or 0.0)
-        if not any(angles) and self.key_query_cos is None:
-            return Weights.aligned(0.0)
-        key_norm, query_norm, key_cos, query_cos = angles
-        return Weights.from_angles(
-            key_norm=key_norm,
-            query_norm=query_norm,
-            key_cos=key_cos,
-            query_cos=query_cos,
-            key_query_cos=self.key_query_cos,
-        )
+            raise ValueError(f"{first} cannot be given with --align, which already fixes both weights")
+        for norm in NORMS:
+            if norm not in angles:
+                raise ValueError(f"{first} needs {flag(norm)} too: M = I + w_K w_Q' takes both weights")
+        return Weights.from_angles(**angles)
 
 
 @Parameter(name="*")
@@ -85,6 +134,10 @@ class SettingFlags:
 class SizeFlags:
     """How much is simulated."""
 
-    n: Annotated[int, _flag(SIZE, "Tokens; p = round(ratio n).")] = 1024
-    draws: Annotated[int, _flag(SIZE, "Independent repetitions.")] = 20
-    seed: Annotated[int, _flag(SIZE, "The integer that decides all randomness.")] = 0
+    n: Annotated[int | None, number(SIZE, "Tokens; p = round(ratio n).", 1024)] = None
+    draws: Annotated[int | None, number(SIZE, "Independent repetitions.", 20)] = None
+    seed: Annotated[int | None, number(SIZE, "The integer that decides all randomness.", 0)] = None
+
+    def given(self) -> dict[str, Any]:
+        """The sizes that were given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}

@@ -15,18 +15,22 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-FIELDS = (
-    *("ratio", "snr", "label_mean", "label_noise", "tokens", "labels", "whiten"),
-    *("align", "key_norm", "query_norm", "key_cos", "query_cos", "key_query_cos"),
-    *("ridge", "skip", "keep_diagonal", "n", "p", "draws", "seed", "plot"),
-)
+PLAIN = "ratio|snr|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot"  # fields where they open a message
+JOINED = "label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal"
 KINDS = {int: "an integer", float: "a number", bool: "given without a value"}
 
 
 def flag_names(message: str) -> str:
-    """The message with the names of setting fields written as flags."""
-    pattern = rf"(?<![-\w])({'|'.join(FIELDS)})(?= (?:must|cannot|already|takes)\b)"
-    return re.sub(pattern, lambda match: "--" + match[1].replace("_", "-"), message)
+    """The message with the names of setting fields written as flags.
+
+    >>> flag_names("key_cos must be between -1 and 1, got 2")
+    '--key-cos must be between -1 and 1, got 2'
+    >>> flag_names("p = round(ratio n) must be at least 2, got 1: raise ratio or n")
+    'p = round(ratio n) must be at least 2, got 1: raise --ratio or --n'
+    """
+    message = re.sub(r"(?<=: )(raise|lower) (\w+) or (\w+)$", r"\1 --\2 or --\3", message)
+    fields = rf"^(?:{PLAIN})(?= must\b)|\b(?:{JOINED})\b"
+    return re.sub(fields, lambda match: "--" + match[0].replace("_", "-"), message)
 
 
 def usage_line(error: CycloptsError) -> str:
@@ -48,7 +52,8 @@ def usage_line(error: CycloptsError) -> str:
 
 
 def _kind(kind: Any) -> str:
-    """What a flag of this type takes."""
+    """What a flag of this type, or of an optional one, takes."""
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
-    return KINDS.get(kind, getattr(kind, "__name__", str(kind)))
+    kinds = [k for k in get_args(kind) or (kind,) if k is not type(None)]
+    return KINDS.get(kinds[0], getattr(kinds[0], "__name__", str(kinds[0])))

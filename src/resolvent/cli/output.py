@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from typing import Any
-
-import numpy as np
 
 
 def show(record: Any, as_json: bool) -> None:
     """Print a record's `as_dict` as JSON, or its text."""
-    print(json.dumps(_plain(record.as_dict()), allow_nan=False) if as_json else record)
+    print(as_line(record.as_dict()) if as_json else record)
+
+
+def as_line(values: dict[str, object]) -> str:
+    """One JSON object."""
+    return json.dumps(_plain(values), allow_nan=False)
 
 
 def progress_wanted(as_json: bool) -> bool:
@@ -26,10 +30,8 @@ def _plain(value: Any) -> Any:
             return {str(k): _plain(v) for k, v in value.items()}
         case list() | tuple():
             return [_plain(v) for v in value]
-        case np.ndarray():
-            return _plain(value.tolist())
-        case np.generic():
-            return _plain(value.item())
-        case float() if not np.isfinite(value):
+        case float() if not math.isfinite(value):
             return None
-    return value
+        case None | bool() | int() | float() | str():
+            return value
+    return _plain(value.tolist())  # NumPy's scalars and arrays

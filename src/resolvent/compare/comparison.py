@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from resolvent.compare.verdict import Winner, cautions, reason, table
+from resolvent.compare.verdict import Winner, ahead, cautions, reason, table
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting
 from resolvent.simulate import Interrupted, Measurement, simulate
@@ -14,7 +12,6 @@ from resolvent.simulate.measure import Average
 
 METHODS = ("attention", "linear")
 ERRORS = ("train", "test")
-TIE = 2.0  # paired standard errors
 
 
 @dataclass(frozen=True)
@@ -32,12 +29,12 @@ class Comparison:
     @property
     def winner(self) -> dict[str, Winner]:
         """By error: the method measured lower, or "tie" below two paired standard errors."""
-        return {error: _winner(getattr(self.measurement.difference, error)) for error in ERRORS}
+        return {error: ahead(getattr(self.measurement.difference, error)) for error in ERRORS}
 
     @property
     def reason(self) -> str:
-        """A sentence on why the loser loses."""
-        return reason(self.prediction.setting, self.winner["test"])
+        """Why the loser loses, in words."""
+        return reason(self.prediction.setting, self.winner)
 
     @property
     def cautions(self) -> list[str]:
@@ -96,11 +93,3 @@ def compare(
             stop.record = Comparison(predict(setting, p=stop.record.p), stop.record)
         raise
     return Comparison(predict(setting, p=measurement.p), measurement)
-
-
-def _winner(difference: Average) -> Winner:
-    """From attention's error less linear regression's."""
-    mean, se = float(difference.mean), float(difference.se)
-    if np.isnan(mean) or np.isnan(se) or abs(mean) < TIE * se or mean == 0.0:
-        return "tie"
-    return "attention" if mean < 0.0 else "linear"

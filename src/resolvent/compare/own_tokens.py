@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from resolvent.compare.comparison import TIE
-from resolvent.compare.verdict import Winner, reason, table
+from resolvent.compare.verdict import Winner, ahead, reason, table
 from resolvent.dataset import (
     LabelledTokens,
     StandardTokens,
@@ -27,7 +27,8 @@ from resolvent.dataset import (
 from resolvent.dataset.standard import Whiten
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting, Tokens
-from resolvent.simulate.draws import run_draws
+from resolvent.setting.ranges import integer
+from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.measure import Average
 from resolvent.simulate.memory import workers_for
@@ -38,11 +39,16 @@ METHODS = ("attention", "linear")
 
 
 class Splits(NamedTuple):
-    """`draws` random splits, each trained on `size` tokens."""
+    """`draws` random splits, each trained on `sizes` tokens of label -1 and of +1."""
 
-    size: int
+    sizes: tuple[int, int]
     draws: int
     seed: int
+
+    @property
+    def size(self) -> int:
+        """Tokens in a training part."""
+        return sum(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -63,20 +69,20 @@ class TokenComparison:
 
     def over_ridges(self, ridge: Array) -> tuple[Array, Array]:
         """Training errors (method, ridge) and test errors (split, method, ridge) of the same splits."""
-        return _measure(self.at_all.setting, self.standard, self.estimate, self.plan, ridge, False)
+        setting = self.at_all.setting
+        train = _train_errors(setting, self.standard, self.estimate, ridge)
+        return train, _test_errors(setting, self.standard, self.plan, ridge, False)
 
     @property
     def winner(self) -> dict[str, Winner]:
         """By error; for the test error a tie is below two paired standard errors over splits."""
-        difference = Average.over_draws(self.test[:, 0] - self.test[:, 1])
-        tie = bool(abs(float(difference.mean)) < TIE * float(difference.se))
-        test: Winner = "tie" if tie else _lower(float(difference.mean))
-        return {"train": _lower(float(self.train[0] - self.train[1])), "test": test}
+        train = Average(float(self.train[0] - self.train[1]), 0.0)
+        return {"train": ahead(train), "test": ahead(Average.over_draws(self.test[:, 0] - self.test[:, 1]))}
 
     @property
     def reason(self) -> str:
-        """A sentence on why the loser of the training error loses."""
-        return reason(self.at_all.setting, self.winner["train"])
+        """Why the loser loses, in words."""
+        return reason(self.at_all.setting, self.winner)
 
     @property
     def assumptions(self) -> list[str]:
@@ -118,7 +124,7 @@ class TokenComparison:
         ridge = self.at_all.setting.ridge
         return "\n\n".join(
             [
-                *self.standard.notes[-1:],
+                str(self.standard),
                 str(self.estimate),
                 f"{table(self.as_dict())}\n{'':8} (ridge {ridge:g}; training error on all tokens, "
                 f"test error over {len(self.test)} splits)",
@@ -133,7 +139,7 @@ def compare_tokens(
     setting: Setting | None = None,
     *,
     whiten: Whiten = "auto",
-    draws: int = 10,
+    draws: int = 20,
     train_share: float = 0.8,
     seed: int = 0,
     progress: bool = False,
@@ -142,40 +148,30 @@ def compare_tokens(
 
     `setting` gives f, ridge, skip, the diagonal and `weights`, either none or aligned: align a then means
     w_K = w_Q = a sqrt(snr estimate) times the estimated unit direction. Ratio, SNR and label mean come from
-    the tokens. `whiten` as in `dataset.standardise`; `draws` splits, each trained on `train_share` of them.
+    the tokens. `whiten` as in `dataset.standardise`; `draws` splits, each trained on `train_share` of either
+    class.
 
-    Raises ValueError for tokens or a setting that cannot be used this way.
+    Raises ValueError for tokens or a setting that cannot be used this way, and `Interrupted` on Ctrl-C, whose
+    `record` is the comparison over the splits that were finished.
     """
     setting = Setting() if setting is None else setting
     _check(setting, draws, train_share)
     standard = standardise(data, whiten=whiten)
     found = estimate(standard)
-    plan = Splits(round(train_share * standard.n), draws, seed)
-    train, test = _measure(setting, standard, found, plan, np.array([float(setting.ridge)]), progress)
+    plan = Splits(_training_sizes(found, train_share), draws, integer("seed", seed, 0))
+    ridge = np.array([float(setting.ridge)])
     at_all = predict(_fitted(setting, found, found.ratio), p=found.p)
     at_split = predict(_fitted(setting, found, found.p / plan.size), p=found.p)
-    return TokenComparison(found, at_all, at_split, train[:, 0], test[..., 0], plan, standard)
+    train = _train_errors(setting, standard, found, ridge)[:, 0]
 
+    def record(test: Array) -> TokenComparison:
+        return TokenComparison(found, at_all, at_split, train, test[..., 0], plan, standard)
 
-def _measure(
-    setting: Setting,
-    standard: StandardTokens,
-    found: TokenEstimate,
-    plan: Splits,
-    ridge: Array,
-    progress: bool,
-) -> tuple[Array, Array]:
-    """Training errors (method, ridge) on all tokens and test errors (split, method, ridge)."""
-    workers = workers_for(standard.p, standard.n, standard.n, plan.draws)
-
-    def split(rng: np.random.Generator, _: object) -> Array:
-        order = rng.permutation(standard.n)
-        train, test = standard.split(order[: plan.size], order[plan.size :])
-        return _test_errors(setting, train, test, ridge)
-
-    with threadpool_limits(1, user_api="blas"):
-        train = _train_errors(setting, standard, found, ridge)
-        return train, run_draws(split, plan.draws, plan.seed, workers, progress)
+    try:
+        return record(_test_errors(setting, standard, plan, ridge, progress))
+    except Interrupted as stop:
+        stop.record = record(stop.values) if len(stop.values) > 1 else None
+        raise
 
 
 def _check(setting: Setting, draws: int, train_share: float) -> None:
@@ -202,21 +198,46 @@ def _attention(setting: Setting, found: TokenEstimate) -> Attention:
     return Attention(setting.f.evaluate, weight, weight, float(setting.skip), setting.keep_diagonal)
 
 
+def _training_sizes(found: TokenEstimate, share: float) -> tuple[int, int]:
+    """How many tokens of -1 and of +1 train: the same share of each class, but two at least."""
+    minus, plus = (max(2, round(share * count)) for count in (found.n_minus, found.n_plus))
+    if minus + plus == found.n:
+        raise ValueError(f"tokens must be at least 5, so that some are left to test on, got {found.n}")
+    return minus, plus
+
+
+def _split(standard: StandardTokens, plan: Splits, rng: Generator) -> tuple[StandardTokens, StandardTokens]:
+    """A random training part and the rest."""
+    order = rng.permutation(standard.n)
+    classes = (order[standard.labels[order] == label] for label in (-1.0, 1.0))
+    train = np.concatenate([tokens[:size] for tokens, size in zip(classes, plan.sizes, strict=True)])
+    return standard.split(train, np.setdiff1d(order, train))
+
+
 def _train_errors(setting: Setting, standard: StandardTokens, found: TokenEstimate, ridge: Array) -> Array:
+    """Errors (method, ridge) on all tokens."""
     tokens, labels = standard.tokens, standard.labels
-    built = features(_attention(setting, found), tokens)
-    return np.stack([Probe.fit(h, labels).train(ridge) for h in (built, tokens)])
+    with threadpool_limits(1, user_api="blas"):
+        built = features(_attention(setting, found), tokens)
+        return np.stack([Probe.fit(h, labels).train(ridge) for h in (built, tokens)])
 
 
-def _test_errors(setting: Setting, train: StandardTokens, test: StandardTokens, ridge: Array) -> Array:
+def _test_errors(
+    setting: Setting, standard: StandardTokens, plan: Splits, ridge: Array, progress: bool
+) -> Array:
+    """Errors (split, method, ridge) on the tokens that each split leaves out."""
+    workers = workers_for(standard.p, standard.n, standard.n, plan.draws)
+
+    def one(rng: Generator, _: object) -> Array:
+        return _test_error(setting, *_split(standard, plan, rng), ridge)
+
+    with threadpool_limits(1, user_api="blas"):
+        return run_draws(one, plan.draws, plan.seed, workers, progress)
+
+
+def _test_error(setting: Setting, train: StandardTokens, test: StandardTokens, ridge: Array) -> Array:
     attention = _attention(setting, estimate(train))
     w = Probe.fit(features(attention, train.tokens), train.labels).weights(ridge)
     linear = Probe.fit(train.tokens, train.labels).weights(ridge) @ test.tokens
     outputs = predictions(attention, train.tokens, w @ train.tokens, w, test.tokens)
     return np.stack([np.mean((out - test.labels) ** 2, axis=1) for out in (outputs, linear)])
-
-
-def _lower(difference: float) -> Winner:
-    if difference == 0.0:
-        return "tie"
-    return "attention" if difference < 0.0 else "linear"

@@ -7,37 +7,55 @@ from typing import Any, Literal
 import numpy as np
 
 from resolvent.setting import Setting
+from resolvent.simulate import Average
 
 Winner = Literal["attention", "linear", "tie"]
 
+ERRORS = {"train": "training", "test": "test"}
+TIE = 2.0  # paired standard errors
 LARGE_SCORE = 0.3  # of the low-rank part of a score, above which linearising f in it is rough
 WEAK = 0.05  # alignment share below which weights do not point at the signal
 
 
-def reason(setting: Setting, winner: Winner) -> str:
-    """One sentence on why the loser loses, from the quantities that the theory says matter."""
+def ahead(difference: Average) -> Winner:
+    """Who is lower, from attention's error less linear regression's; NaN decides nothing."""
+    mean, se = float(difference.mean), float(difference.se)
+    if not abs(mean) >= TIE * se or mean == 0.0:
+        return "tie"
+    return "attention" if mean < 0.0 else "linear"
+
+
+def reason(setting: Setting, winner: dict[str, Winner]) -> str:
+    """Why the loser loses, by the quantities that the theory says matter: one sentence for each loser."""
+    if winner["train"] == winner["test"]:
+        return f"On both errors {_reason(setting, winner['test'])}"
+    return " ".join(f"On the {name} error {_reason(setting, winner[e])}" for e, name in ERRORS.items())
+
+
+def _reason(setting: Setting, winner: Winner) -> str:
     a = setting.f.coefficients()
     noise = 100.0 * a.sigma2 / a.nu if a.nu > 0.0 else 0.0
     snr, gram = float(np.max(setting.tokens.snr)), setting.gram.reshape(-1, 3, 3)[0]
     overlap = float(gram[0, 1] * gram[0, 2]) / snr if snr > 0.0 else 0.0  # (mu'w_K)(mu'w_Q)/|mu|^2
+    aligned = a.a1 != 0.0 and overlap > WEAK
     name = setting.f.name
     if winner == "tie":
-        return "Neither method is ahead by more than two standard errors."
+        return "neither method is ahead by more than two standard errors."
     if a.a1 == 0.0 and winner == "linear":
-        return f"Attention loses: {name} has no linear component (a1 = 0), so no signal passes through it."
+        return f"attention loses: {name} has no linear component (a1 = 0), so no signal passes through it."
     if winner == "linear":
-        if overlap * np.sign(a.a1) > WEAK:
+        if aligned:
             return (
-                f"Attention loses although its weights point at the signal: the noise that {name} adds "
+                f"attention loses although its weights point at the signal: the noise that {name} adds "
                 f"({noise:.1f} % of its power) and that attention makes outweigh what alignment brings."
             )
         return (
-            "Attention loses: its weights do not point at the signal, so it mixes tokens without telling the "
+            "attention loses: its weights do not point at the signal, so it mixes tokens without telling the "
             f"classes apart, and {noise:.1f} % of the power of {name} is noise."
         )
-    if overlap * np.sign(a.a1) > WEAK:
-        return "Linear regression loses: aligned weights amplify the signal before the probe sees it."
-    return "Linear regression loses: at this ridge attention's features fit these labels better."
+    if aligned:
+        return "linear regression loses: aligned weights amplify the signal before the probe sees it."
+    return "linear regression loses: at this ridge attention's features fit these labels better."
 
 
 def cautions(setting: Setting, p: int) -> list[str]:

@@ -37,7 +37,8 @@ def read_tokens(path: StrPath, labels: StrPath | None = None) -> LabelledTokens:
     second = None if labels is None else _existing(labels)
     if (second is not None) != (file.suffix.lower() == ".npy"):
         raise ValueError(
-            f"{file}: a second file with the labels goes with a .npy file of tokens, and only with one"
+            f"{file}: a second file with the labels (--labels) goes with a .npy file of tokens, "
+            "and only with one"
         )
     try:
         arrays, notes = _load(file, second)

@@ -127,7 +127,7 @@ def standardise(data: LabelledTokens, whiten: Whiten = "auto") -> StandardTokens
     if whiten not in CHOICES:
         raise ValueError(f"whiten must be one of {', '.join(CHOICES)}, got {whiten!r}")
     if whiten == "background" and data.background_cov is None:
-        raise ValueError("whiten='background' needs background_cov, which the data lack; use 'none'")
+        raise ValueError("whiten must be 'auto' or 'none' for data without background_cov, got 'background'")
     cov = None if whiten == "none" else data.background_cov
     whitener, guarded = (None, ()) if cov is None else inverse_root(cov, data.tokens)
     whitened = data.tokens.copy() if whitener is None else whitener @ data.tokens

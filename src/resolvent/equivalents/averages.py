@@ -55,13 +55,13 @@ def averages(c: Array, a1: Array, rho: Array, b0: Array, x: Array) -> Averages:
     pair = b1 * b1 + x
     alpha = c * rho * pair
 
+    # v = 1 - h1 is the positive root of v^2 - below v = c rho, and w = c/h1 - 1 that of w^2 + below w = c rho
     below = 1.0 - c - c * rho
     root = np.sqrt((1.0 - c) ** 2 + c * rho * (2.0 * (1.0 + c) + c * rho))
     h1 = 2.0 * c / (1.0 + c + c * rho + root)
-    larger = 0.5 * (np.abs(below) + root)  # the root of v^2 - below v = c rho that does not cancel
-    smaller = c * rho / larger
-    one_minus_h1 = np.where(below > 0.0, larger, smaller)
-    c_minus_h1 = h1 * np.where(below > 0.0, smaller, larger)
+    smaller = 2.0 * c * rho / (np.abs(below) + root)
+    one_minus_h1 = smaller + np.maximum(below, 0.0)
+    c_minus_h1 = h1 * (smaller + np.maximum(-below, 0.0))
 
     # q = a1^2 (Q - 2c) for Q = P + c^2/P, so that c - h2 h3 = sqrt(P q) does not cancel where P nears c
     ca = c * a1 * a1
@@ -71,7 +71,7 @@ def averages(c: Array, a1: Array, rho: Array, b0: Array, x: Array) -> Averages:
     F = beta2 - delta2 - 4.0 * ca
     product = 2.0 * beta2 * delta2
     modulus = np.sqrt(F * F + 2.0 * product)
-    q = np.maximum(delta2 + np.where(F < 0.0, product / (modulus - F), 0.5 * (F + modulus)), 0.0)
+    q = np.maximum(delta2 + (product / (np.abs(F) + modulus) + np.maximum(F, 0.0)), 0.0)
     P = 2.0 * c * c / (q + 2.0 * ca + np.sqrt(q * (q + 4.0 * ca)))
     h23 = a1 * a1 * P
     S = 2.0 * beta * P / (h23 + c)
@@ -83,9 +83,10 @@ def averages(c: Array, a1: Array, rho: Array, b0: Array, x: Array) -> Averages:
     j0 = c * c * h1 * kappa / cross
     j1 = b1 * j0 + a1 * kappa
     j2 = b1 * b1 * j0 + a1 * (b1 - 0.5 * y1) * kappa + 0.5 * total / c
-    # E[1/(g - r)] = (h - 1)/r = c h/(c - h); its product over the pair, in the form that does not cancel
-    s23 = np.where(c <= 1.0, (1.0 - total + h23) / pair, c * c * P / (c * c - c * total + h23))
-    i0 = one_minus_h1 * c * pair * s23 * (c * gap + h23 * c_minus_h1) / (gap * cross)
+    # (1 - h2)(1 - h3) from its product with (c - h2)(c - h3) and their difference, as 1 - h1 above
+    larger = np.maximum(1.0 - total + h23, c * c - c * total + h23)
+    one_minus_h23 = c * c * pair * P / larger + np.maximum((1.0 - c) * (1.0 + c - total), 0.0)
+    i0 = one_minus_h1 * c * one_minus_h23 * (c * gap + h23 * c_minus_h1) / (gap * cross)
     return Averages(alpha, j0, j1, j2, i0, b1, pair, root, h1, beta, delta2, modulus, P, S, gap, cross)
 
 
@@ -101,39 +102,48 @@ class Slopes(NamedTuple):
 def slopes(av: Averages, c: Array, a1: Array, rho: Array) -> tuple[Slopes, Slopes, Slopes]:
     """Derivatives of `averages` in log rho, b0 and x, by the chain rule through h1, P, S and b1."""
     y1 = -a1 * rho
-    h23 = a1 * a1 * av.P
-    size = av.beta * av.beta + av.delta2
-    P_q = -av.P * av.P / (av.gap * (h23 + c))
-    P_beta = P_q * av.beta * (1.0 + (size - 4.0 * c * a1 * a1) / av.modulus)
-    P_delta2 = 0.5 * P_q * (1.0 + (size + 4.0 * c * a1 * a1) / av.modulus)
-    S_beta = 2.0 * av.P / (h23 + c)
-    S_P = 2.0 * c * av.beta / (h23 + c) ** 2
+    half, square = 0.5 * y1, a1 * a1
+    h23, kappa = square * av.P, av.P / av.gap
+    per_sum, per_modulus, per_pair = 1.0 / (h23 + c), 1.0 / av.modulus, 1.0 / av.pair
+    size, edge = av.beta * av.beta + av.delta2, 4.0 * c * square
+    P_q = -av.P * kappa * per_sum
+    P_beta = P_q * av.beta * (1.0 + (size - edge) * per_modulus)
+    P_delta2 = 0.5 * P_q * (1.0 + (size + edge) * per_modulus)
+    S_beta = 2.0 * av.P * per_sum
+    S_P = 2.0 * c * av.beta * per_sum * per_sum
+    kappa_P = c / (av.gap * av.gap)
     share = av.j0 / av.cross
     j0_h1 = av.j0 / av.h1 - share * (2.0 * av.h1 * h23 - c * a1 * av.S)
-    j0_P = av.j0 * c / (av.P * av.gap) - share * av.h1 * av.h1 * a1 * a1
+    j0_P = av.j0 * kappa_P / kappa - share * av.h1 * av.h1 * square
     j0_S = share * c * av.h1 * a1
-    kappa = av.P / av.gap
-    kappa_P = c / (av.gap * av.gap)
-
-    def along(dP: Array, dS: Array, dj0: Array, db1: Array | float, dy1: Array | float) -> tuple[Array, ...]:
-        dkappa = kappa_P * dP
-        dj1 = db1 * av.j0 + av.b1 * dj0 + a1 * dkappa
-        dj2 = 2.0 * av.b1 * db1 * av.j0 + av.b1 * av.b1 * dj0 + 0.5 * a1 * dS / c
-        dj2 = dj2 + a1 * ((db1 - 0.5 * dy1) * kappa + (av.b1 - 0.5 * y1) * dkappa)
-        return dj0, dj1, dj2
 
     dP = c * c * P_delta2
     dS = S_P * dP
-    in_x = Slopes(1.0 / av.pair, *along(dP, dS, j0_P * dP + j0_S * dS, 0.0, 0.0))
+    dj0 = j0_P * dP + j0_S * dS
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS / c, dj0)
+    in_x = Slopes(per_pair, dj0, dj1, dj2)
 
-    dP = c * P_beta + c * c * y1 * P_delta2
-    dS = S_P * dP + c * S_beta
-    in_b0 = Slopes(2.0 * av.b1 / av.pair, *along(dP, dS, j0_P * dP + j0_S * dS, 1.0, 0.0))
+    dP_c = P_beta + c * y1 * P_delta2
+    dP, dS_c = c * dP_c, S_P * dP_c + S_beta
+    dj0 = j0_P * dP + j0_S * c * dS_c
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS_c, dj0)
+    j2_b1 = 2.0 * av.b1 * av.j0
+    in_b0 = Slopes(2.0 * av.b1 * per_pair, dj0, dj1 + av.j0, dj2 + (j2_b1 + a1 * kappa))
 
-    dh1 = -c * rho * av.h1 / av.root
-    dP = 0.5 * c * y1 * P_beta + c * c * (av.b1 + 0.5 * y1) * y1 * P_delta2
-    dS = S_P * dP + 0.5 * c * y1 * S_beta
+    dP_c = half * (P_beta + 2.0 * c * (av.b1 + half) * P_delta2)
+    dP, dS_c = c * dP_c, S_P * dP_c + half * S_beta
+    dj0 = j0_P * dP + j0_S * c * dS_c - j0_h1 * (c * rho * av.h1 / av.root)
+    dj1, dj2 = _next_slopes(av, a1, half, kappa_P * dP, dS_c, dj0)
     in_rho = Slopes(
-        1.0 + 2.0 * av.b1 * y1 / av.pair, *along(dP, dS, j0_P * dP + j0_S * dS + j0_h1 * dh1, y1, y1)
+        1.0 + 2.0 * av.b1 * y1 * per_pair, dj0, dj1 + y1 * av.j0, dj2 + y1 * (j2_b1 + 0.5 * a1 * kappa)
     )
     return in_rho, in_b0, in_x
+
+
+def _next_slopes(
+    av: Averages, a1: Array, half: Array, dkappa: Array, dS_c: Array, dj0: Array
+) -> tuple[Array, Array]:
+    """Derivatives of j1 and j2 at fixed b1 and y1 = 2 half; dS_c is that of S/c."""
+    dj1 = av.b1 * dj0 + a1 * dkappa
+    dj2 = av.b1 * av.b1 * dj0 + a1 * ((av.b1 - half) * dkappa + 0.5 * dS_c)
+    return dj1, dj2

@@ -1,175 +1,164 @@
-"""The equation of the block traces N on the token side, for any feature side, followed down in the ridge.
+"""The matrix Dyson equation of a self-adjoint linear pencil, and what certifies a solution.
 
-    N^-1 = A - S(N) + P(N),      A_11 = base_11 + ridge,
+A pencil L = A + (blocks linear in Gaussian matrices) of N x N blocks has an inverse whose normalised block
+traces T tend to the solution of (theory page, section 9; Helton, Rashidi Far and Speicher 2007)
 
-S the covariance map of the noise (entries of the token-side noise have variance 1/p) and P = tr_p G/p of
-`features`. Its linear response
+    T = sum_k w_k G_k,    G_k = (A_k - Y)^-1,    Y = eta(T),
 
-    O(H) = R H R - S(H) - K(H)/c,      R = N^-1,
+k running over the joint eigenvalues of the deterministic matrices in L. The unknowns are the entries
+Y[writes] that the linear covariance map eta fills from the entries T[reads]. The equation has many solutions.
+The limit is the one with
 
-is the Jacobian of Newton's method and, being self-adjoint, gives every derivative of the probe. At a large
-ridge half-damped iteration converges; from there Newton's method follows the solution, which is analytic in
-the ridge, by steps of a factor FACTOR at most. All is done in balanced coordinates, N/(s s') with s^2 =
-|diag N|. Theory page, sections 8 and 9.
+    (1 - F) X = sum_k w_k G_k G_k*  has a positive solution X,    F X = sum_k w_k G_k eta(X) G_k*.
+
+F preserves positivity, so such an X exists if and only if F contracts; then the implicit function theorem
+leads T into the half plane Im T > 0 of the equation for L - i x, where the solution is unique. For complex
+parameters Im T >= 0 is needed as well, and inside a spectrum, where F has eigenvalue one, Im T >= 0 and not
+zero takes the place of X.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from resolvent.equivalents.averages import Array
-from resolvent.equivalents.features import Features
+Array = NDArray[Any]
 
-TOLERANCE = 1e-12  # on the residual of the equation in balanced coordinates
-ACCEPTED = 1e-9  # a residual that rounding keeps above TOLERANCE still counts as converged below this
-FACTOR = 8.0  # between neighbouring ridges on the way down
-SMALLEST_FACTOR = 1.01
-DAMPED_STEPS = 12
-NEWTON_STEPS = 15
+CHUNK = 4_000_000
+"""How many numbers a work array may hold."""
+POSITIVE = 1e-7
+"""How negative, beside the largest number, rounding may leave an eigenvalue that is not negative."""
 
 
 @dataclass(frozen=True)
-class Equation:
-    """base (B, B) is A without the ridge, noise[a, b, c, d] maps N_cd to S(N)_ab, v lists the X'w."""
+class Dyson:
+    """One equation per point of a batch.
 
-    c: float
-    base: Array
-    noise: Array
-    features: Features
-    v: tuple[int, ...]
+    constant (B, K, N, N): A at each of K nodes; weights (K, N): weight of the node in the dimension of each
+    block; eta (B, R, P): the covariance map from the P entries `reads` (2, P) of T to the R entries `writes`
+    (2, R) of Y.
+    """
 
-    def at(self, ridge: float, scale: Array) -> tuple[Array, Array, Features]:
-        """A, S and the features in coordinates where N becomes N/(scale scale')."""
-        A = self.base.copy()
-        A[0, 0] += ridge
-        square = scale[:, None] * scale
-        return A * square, self.noise * square[:, :, None, None] * square, self.features.balanced(scale)
+    constant: Array
+    weights: Array
+    eta: Array
+    writes: Array
+    reads: Array
 
-    def response(self, ridge: float, N: Array, source: Array) -> Array:
-        """The Lambda with O(Lambda) = source: a change dA of A changes tr(source N) by -tr(Lambda dA)."""
-        scale = _balance(N)
-        square = scale[:, None] * scale
-        _, operator = self.linearised(ridge, N, scale)
-        return _solve(operator, source * square) * square
-
-    def linearised(self, ridge: float, N: Array, scale: Array) -> tuple[Array, Array]:
-        """A - S(N) + P - N^-1 and the operator O, both balanced."""
-        A, noise, features = self.at(ridge, scale)
-        balanced = N / (scale[:, None] * scale)
-        R = inverse(balanced)
-        dressed = features.dressed(balanced, self.c)
-        error = A - np.einsum("abcd,cd->ab", noise, balanced) + dressed.trace() - R
-        operator = np.einsum("ac,db->abcd", R, R) - noise - dressed.kernel() / self.c
-        return error, operator
+    def take(self, points: Array) -> Dyson:
+        """Return the equations of some points of the batch."""
+        return replace(self, constant=self.constant[points], eta=self.eta[points])
 
 
-@dataclass(frozen=True)
-class Solution:
-    """N at a ridge with its certificate: the balanced residual, the iterations spent, and both accepted."""
-
-    N: Array
-    residual: float
-    iterations: int
-    converged: bool
+def _regular(matrices: Array) -> tuple[Array, Array]:
+    """The matrices with the identity in place of singular ones, and NaN for these, one for the others."""
+    singular = (np.linalg.slogdet(matrices)[0] == 0)[..., None, None]
+    return np.where(singular, np.eye(matrices.shape[-1]), matrices), np.where(singular, np.nan, 1.0)
 
 
-def follow(equation: Equation, ridges: Array, top: float) -> list[Solution]:
-    """Solutions at positive ridges (any order), from one path that starts near the ridge `top`."""
-    found: dict[int, Solution] = {}
-    with np.errstate(all="ignore"):
-        ridge = max(top, float(ridges.max()))
-        here = _newton(equation, ridge, _iterated(equation, ridge))
-        for index in np.argsort(-ridges, kind="stable"):
-            target = float(ridges[index])
-            found[int(index)] = reached = _descend(equation, ridge, here, target)
-            if reached.converged:
-                ridge, here = target, reached
-    return [found[k] for k in range(ridges.size)]
+def _inverse(matrices: Array) -> Array:
+    """Inverses, NaN where there is none."""
+    try:
+        return np.asarray(np.linalg.inv(matrices))
+    except np.linalg.LinAlgError:
+        regular, mark = _regular(matrices)
+        return np.asarray(np.linalg.inv(regular) * mark)
 
 
-def _descend(equation: Equation, ridge: float, here: Solution, target: float) -> Solution:
-    """From a solution at `ridge` to `target` below it, by shorter steps where Newton's method fails."""
-    factor, spent = FACTOR, here.iterations
-    while ridge > target and here.converged:
-        step = max(target, ridge / factor)
-        new = _newton(equation, step, here.N)
-        spent += new.iterations
-        if new.converged:
-            ridge, here, factor = step, new, min(FACTOR, factor**2)
-        elif factor < SMALLEST_FACTOR:
-            here = new
-        else:
-            factor = float(np.sqrt(factor))
-    return replace(here, iterations=spent)
+def green_matrices(dyson: Dyson, unknowns: Array, shift: Array | None = None) -> Array:
+    """(A_k - i shift - Y)^-1, shape (B, K, N, N)."""
+    matrices = dyson.constant
+    if shift is not None:
+        matrices = matrices - 1j * shift[:, None, None, None] * np.eye(matrices.shape[-1])
+    matrices = matrices.astype(np.result_type(matrices, unknowns))
+    matrices[..., dyson.writes[0], dyson.writes[1]] -= unknowns[:, None, :]
+    return _inverse(matrices)
 
 
-def _iterated(equation: Equation, ridge: float) -> Array:
-    """Half-damped iteration from the limit of an infinite ridge."""
-    A = equation.base.copy()
-    A[0, 0] += ridge
-    start = A.copy()
-    for v in equation.v:
-        start[v + 1, v + 1] += equation.c
-    N = inverse(start)
-    for _ in range(DAMPED_STEPS):
-        P = equation.features.dressed(N, equation.c).trace()
-        N = 0.5 * (N + inverse(A - np.einsum("abcd,cd->ab", equation.noise, N) + P))
-    return N
+def _mean(weights: Array, values: Array) -> Array:
+    """Weighted mean over the nodes (axis 1); weights (K, ...) are those of the first axis behind it."""
+    shape = weights.shape + (1,) * (values.ndim - 1 - weights.ndim)
+    return np.asarray((weights.reshape(shape) * values).sum(axis=1))
 
 
-def _newton(equation: Equation, ridge: float, N: Array) -> Solution:
-    """Newton's method from N until the residual is below TOLERANCE or stops falling below ACCEPTED."""
-    best, least, spent = N, np.inf, 0
-    for _ in range(NEWTON_STEPS):
-        scale = _balance(N)
-        try:
-            error, operator = equation.linearised(ridge, N, scale)
-            residual = float(np.abs(error).max())
-            if not np.isfinite(residual) or (residual >= least and least <= ACCEPTED):
-                break
-            if residual < least:
-                best, least = N, residual
-            if residual <= TOLERANCE:
-                break
-            step = _solve(operator, -error)
-        except np.linalg.LinAlgError:  # a step that lands on a singular matrix is a failed step
-            break
-        step *= min(1.0, 1.0 / np.abs(step).max())
-        N = N + step * (scale[:, None] * scale)
-        spent += 1
-    return Solution(best, least, spent, bool(least <= ACCEPTED) and _physical(equation, ridge, best))
+def average(dyson: Dyson, matrices: Array) -> Array:
+    """Mean over the nodes, each block with the weights of its dimension, shape (B, N, N)."""
+    return _mean(dyson.weights, matrices) if len(dyson.weights) > 1 else np.asarray(matrices[:, 0])
 
 
-def _physical(equation: Equation, ridge: float, N: Array) -> bool:
-    """Signs of the true solution: 0 < ridge tr Q/n <= 1, N_vv < 0, tr K Q K'/n >= 0 on the block after v."""
-    signs = all(N[v, v] < 0.0 <= N[v + 1, v + 1] for v in equation.v)
-    return bool(0.0 < ridge * N[0, 0] <= 1.0 + 1e-9 and signs)
+def read(dyson: Dyson, matrices: Array) -> Array:
+    """The entries of the node average that eta reads, shape (B, P)."""
+    rows, cols = dyson.reads
+    entries = matrices[..., rows, cols]
+    return _mean(dyson.weights[:, rows], entries) if len(dyson.weights) > 1 else np.asarray(entries[:, 0])
 
 
-def inverse(matrix: Array) -> Array:
-    """Inverse of a symmetric matrix, symmetric."""
-    out = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    return 0.5 * (out + out.T)
+def image(dyson: Dyson, matrices: Array) -> Array:
+    """Apply eta to the node average, shape (B, R)."""
+    return np.asarray((dyson.eta @ read(dyson, matrices)[..., None])[..., 0])
 
 
-def _balance(N: Array) -> Array:
-    return np.sqrt(np.maximum(np.abs(np.diag(N)), np.finfo(float).tiny))
+def sandwich(dyson: Dyson, left: Array, right: Array) -> Array:
+    """The R x R matrix of Y -> eta(sum_k w_k left_k Y right_k), the nodes taken in slices to save memory."""
+    (rows, cols), (i, j) = dyson.reads, dyson.writes
+    weights = dyson.weights[:, rows]
+    slice_size = max(1, CHUNK // max(1, len(left) * len(rows) * len(i)))
+    total: Array | float = 0.0
+    for start in range(0, len(weights), slice_size):
+        part = slice(start, start + slice_size)
+        products = left[:, part][..., rows[:, None], i] * right[:, part][..., j, cols[:, None]]
+        total = total + (_mean(weights[part], products) if len(weights) > 1 else products[:, 0])
+    return np.asarray(dyson.eta @ total)
 
 
-def _solve(operator: Array, right: Array) -> Array:
-    """The symmetric H with operator(H) = right."""
-    size = right.shape[0]
-    basis = symmetric_basis(size)
-    matrix = basis.T @ operator.reshape(size * size, size * size) @ basis
-    return np.asarray((basis @ np.linalg.solve(matrix, basis.T @ right.ravel())).reshape(size, size))
+def solve_rows(matrices: Array, right: Array) -> Array:
+    """Solve matrices[b] x = right[b], NaN where the matrix is singular."""
+    try:
+        return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        regular, mark = _regular(matrices)
+        return np.asarray(np.linalg.solve(regular, right[..., None])[..., 0] * mark[..., 0])
 
 
-def symmetric_basis(size: int) -> Array:
-    """Orthonormal basis of the symmetric matrices, as columns (size^2, size (size + 1)/2)."""
-    pairs = [(i, j) for i in range(size) for j in range(i, size)]
-    basis = np.zeros((size, size, len(pairs)))
-    for column, (i, j) in enumerate(pairs):
-        basis[i, j, column] = basis[j, i, column] = 1.0 if i == j else np.sqrt(0.5)
-    return basis.reshape(size * size, len(pairs))
+def matrix_of(dyson: Dyson, unknowns: Array) -> Array:
+    """Y as matrices (B, N, N) from its entries."""
+    size = dyson.constant.shape[-1]
+    full = np.zeros((len(unknowns), size, size), dtype=unknowns.dtype)
+    full[:, dyson.writes[0], dyson.writes[1]] = unknowns
+    return full
+
+
+def _imaginary(dyson: Dyson, green: Array) -> tuple[Array, Array]:
+    """Whether Im T >= 0, up to rounding, and whether it is not zero."""
+    traces = average(dyson, np.nan_to_num(green))
+    values = np.linalg.eigvalsh((traces - traces.conj().swapaxes(1, 2)) / 2j)
+    size = np.abs(traces).max((1, 2))
+    return values[:, 0] >= -POSITIVE * size, values[:, -1] > 1e-8 * size
+
+
+def upper(dyson: Dyson, green: Array) -> Array:
+    """Whether Im T >= 0 and not zero."""
+    positive, present = _imaginary(dyson, green)
+    return positive & present
+
+
+def contracts(dyson: Dyson, green: Array) -> Array:
+    """Whether F contracts: X = sum_k w_k G_k (1 + V) G_k* with V = eta(X) must have V >= 0."""
+    adjoint = green.conj().swapaxes(-1, -2)
+    right = image(dyson, green @ adjoint)
+    growth = solve_rows(np.eye(right.shape[1]) - sandwich(dyson, green, adjoint), right)
+    finite = np.asarray(np.isfinite(growth).all(axis=1))
+    matrix = matrix_of(dyson, np.where(finite[:, None], growth, 0.0))
+    values = np.linalg.eigvalsh((matrix + matrix.conj().swapaxes(1, 2)) / 2)
+    return np.asarray(finite & (values[:, 0] >= -POSITIVE * np.maximum(values[:, -1], 0.0)))
+
+
+def certified(dyson: Dyson, green: Array) -> Array:
+    """Whether a solution is the limit: F contracts, and Im T >= 0 if it is complex."""
+    if not np.iscomplexobj(green):
+        return contracts(dyson, np.nan_to_num(green))
+    positive, present = _imaginary(dyson, green)
+    return positive & (present | contracts(dyson, np.nan_to_num(green)))

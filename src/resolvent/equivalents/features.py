@@ -9,7 +9,7 @@ With N the block traces of L^-1 (N_ab = tr [L^-1]_ab/n), eliminating the tokens 
 
     G = (D^-1 + N/c (x) I_p)^-1,        P = tr_p G/p,        K(H) = tr_p [G (H (x) I) G]/p.
 
-P enters the equation of N (`dyson`), K its linear response, and mu'G mu what the signal sees. Here D is a
+P enters the equation of N (`traces`), K its linear response, and mu'G mu what the signal sees. Here D is a
 small matrix D_k on each of a few eigenspaces Pi_k of a token covariance (or of symmetric weights), plus W J
 W' with the columns of W in given blocks, so that with Y_k = (I + D_k N/c)^-1
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents.arguments import checked, gram_matrix, numbers, require
+from resolvent.equivalents.arguments import checked, numbers, require
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.factors import Factors
 from resolvent.equivalents.features import Features, bulk_only
@@ -44,8 +44,9 @@ def heads_errors(
     intercept: ArrayLike = False,
     levels: ArrayLike = 1.0,
     shares: ArrayLike = 1.0,
+    owners: Sequence[int] | None = None,
 ) -> ProbeErrors:
-    """Limits for H heads with weights I + w_K w_Q' of their own, on noise of a given covariance.
+    """Limits for H heads with weights I + low rank of their own, on noise of a given covariance.
 
     Parameters
     ----------
@@ -57,12 +58,14 @@ def heads_errors(
         (H, H) covariances of the heads' noise; its diagonal holds their sigma2. A number counts as one
         head.
     gram
-        (1 + 2H, 1 + 2H) inner products of mu, the heads' keys, the heads' queries.
+        (1 + 2T, 1 + 2T) inner products of mu, T keys and T queries, in this order.
     norm_variance
         p Var of the squared norms' fluctuation; 2 mean(l^4)/s2^2, its value for Gaussian noise, by default.
     levels, shares
         Eigenvalues l of the noise covariance, mean 1, and the share of each (white noise by default).
         Signal and weights are spread evenly over its eigenvectors.
+    owners
+        The head that each of the T terms w_K w_Q' belongs to; by default T = H, one term per head.
 
     Raises ValueError for an argument that is not finite, out of range or of the wrong shape, naming it.
 
@@ -85,12 +88,17 @@ def heads_errors(
         {"ratio": ratio, "label_mean": label_mean, "target_overlap": target_overlap},
         lambda H: fluctuation * np.ones((2 * H, 2 * H)),
     )
-    G = gram_matrix(gram)
     H = heads.count
-    if G.shape != (1 + 2 * H, 1 + 2 * H):
-        raise ValueError(f"gram must have shape {(1 + 2 * H, 1 + 2 * H)} for {H} heads, got {G.shape}")
+    owner = np.arange(H) if owners is None else np.asarray(owners)
+    if owner.ndim != 1 or owner.dtype.kind not in "iu" or not ((owner >= 0) & (owner < H)).all():
+        raise ValueError(f"owners must be a list of heads between 0 and {H - 1}, got {owners!r}")
+    G = one_gram(gram)
+    if G.shape[0] != 1 + 2 * owner.size:
+        raise ValueError(
+            f"gram must have {1 + 2 * owner.size} rows for {owner.size} terms, got shape {G.shape}"
+        )
     beta = np.broadcast_to(numbers("a1", a1), (H,)) / np.sqrt(s2)
-    features = _identity_side(beta, c, G, level, share)
+    features = _identity_side(beta, owner, c, G, level, share)
     heads.diagonal[:] -= beta
     return probe_errors(c, checked(ridge=ridge)["ridge"], heads, target, features)
 
@@ -236,21 +244,38 @@ def _checked_heads(
     return single["ratio"], heads, Target(single["label_mean"], single["target_overlap"])
 
 
-def _identity_side(beta: Array, c: float, gram: Array, level: Array, share: Array) -> Features:
-    """Weights I + w_K w_Q' per head on every eigenspace of the covariance, in whitened coordinates."""
-    H = beta.size
+def one_gram(value: ArrayLike) -> Array:
+    """Inner products of mu, T keys and T queries: one positive semi-definite matrix, or ValueError."""
+    gram = numbers("gram", value)
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or gram.shape[0] % 2 == 0:
+        raise ValueError(f"gram must have shape (1 + 2T, 1 + 2T), got {gram.shape}")
+    if not np.allclose(gram, gram.T, rtol=0.0, atol=1e-10 * np.abs(gram).max()):
+        raise ValueError("gram must be symmetric")
+    eigenvalues = np.linalg.eigvalsh(gram)
+    if eigenvalues[0] < -1e-9 * max(eigenvalues[-1], 0.0):
+        raise ValueError(
+            "gram must be positive semi-definite: it holds the inner products of mu, keys, queries"
+        )
+    return 0.5 * (gram + gram.T)
+
+
+def _identity_side(
+    beta: Array, owner: NDArray[np.intp], c: float, gram: Array, level: Array, share: Array
+) -> Features:
+    """Weights I + sum of w_K w_Q' per head on every eigenspace of the covariance, in whitened coordinates."""
+    H, T = beta.size, owner.size
     v = 1 + 2 * np.arange(H)
     unit = np.zeros((1 + 2 * H, 1 + 2 * H))
     unit[0, v] = unit[v, 0] = beta
     unit[v + 1, v + 1] = c
-    coupling = np.asarray(np.kron([[0.0, 1.0], [1.0, 0.0]], np.diag(beta)), dtype=np.float64)
-    columns = np.r_[1 + H : 1 + 2 * H, 1 : 1 + H]  # queries in block 0, keys in the blocks v
+    coupling = np.asarray(np.kron([[0.0, 1.0], [1.0, 0.0]], np.diag(beta[owner])), dtype=np.float64)
+    columns = np.r_[1 + T : 1 + 2 * T, 1 : 1 + T]  # queries in block 0, keys in the blocks v
     return Features(
         level[:, None, None] * unit,
         share,
         gram[0, 0] * share / level,
         coupling,
-        np.concatenate([np.zeros(H, dtype=np.intp), v]),
+        np.concatenate([np.zeros(T, dtype=np.intp), v[owner]]),
         (share * level)[:, None, None] * gram[np.ix_(columns, columns)],
         share[:, None] * gram[0, columns],
         np.inf,

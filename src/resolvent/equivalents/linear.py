@@ -1,9 +1,9 @@
 """Linear regression on the same tokens: training and test error in closed form.
 
 q = gamma tr Q/n is the positive root of q^2 + (gamma + c - 1) q - gamma = 0, D the square root of its
-discriminant. With r = snr (1 - q)/c,
+discriminant, v = 1 - q = 2 c/(1 + c + gamma + D). With r = snr v/c,
 
-    E_train = q (q + gamma/(1 + r)) / (D (1 + r)),   E_test = 1/(1 + r)^2 + (1 - q/(1 + r)) / (D (1 + r)).
+    E_train = q (q + gamma/(1 + r)) / (D (1 + r)),   E_test = 1/(1 + r)^2 + (v + r) / (D (1 + r)^2).
 
 Every term is positive and finite at gamma = 0 (c = 1 excepted), so nothing cancels. This rewrites
 Proposition 2 of Liao et al., arXiv 2506.18656, whose r = snr gamma m mt; the test error is in section 6 of
@@ -45,8 +45,8 @@ def linear_errors(
 
     Source: Proposition 2 of arXiv 2506.18656; theory page, section 6.
 
-    >>> linear_errors(ratio=0.25, ridge=1e-5, snr=1.0).train
-    0.37500...
+    >>> linear_errors(ratio=0.25, ridge=1e-5, snr=[0.0, 1.0, 10.0]).train.round(4)
+    array([0.75  , 0.375 , 0.0682])
     """
     args = checked(ratio=ratio, ridge=ridge, snr=snr, target_overlap=target_overlap)
     train, test = _errors(args["ratio"], args["ridge"], args["snr"], args["target_overlap"])
@@ -59,9 +59,9 @@ def _errors(c: Array, gamma: Array, snr: Array, kappa: Array) -> tuple[Array, Ar
     D = np.sqrt(B * B + 4.0 * gamma)
     with np.errstate(divide="ignore", invalid="ignore"):
         q = np.where(B > 0.0, 2.0 * gamma / (D + B), 0.5 * (D - B))
-        r = snr * (1.0 - q) / c
+        v = 2.0 * c / (1.0 + c + gamma + D)
+        r = snr * v / c
         signal, noise = kappa * kappa, 1.0 - kappa * kappa
         train = signal * q * (q + gamma / (1.0 + r)) / (1.0 + r) + noise * q * (q + gamma)
-        variance = signal * (1.0 - q / (1.0 + r)) / (1.0 + r) + noise * (1.0 - q)
-        learnt = r / (1.0 + r)
-        return np.where(D > 0.0, train / D, 0.0), 1.0 - signal * learnt * (2.0 - learnt) + variance / D
+        variance = signal * (v + r) / (1.0 + r) ** 2 + noise * v
+        return np.where(D > 0.0, train / D, 0.0), noise + signal / (1.0 + r) ** 2 + variance / D

@@ -7,7 +7,7 @@ With weights I + low rank every feature-side matrix is a small M times the ident
 For Im z > 0 the right solution is the one with Im N positive semi-definite, since Im L^-1 = L^-1 (Im z
 E_00) L^-1*. At a large Im z it is found by half-damped iteration; Newton's method then follows it down to
 the real axis, on every row with steps of its own, refused where that sign is lost. All in balanced
-coordinates, as in `dyson`. Theory page, sections 4, 8d, 9.
+coordinates, as in `traces`. Theory page, sections 4, 8d, 9.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.dyson import ACCEPTED, TOLERANCE, symmetric_basis
+from resolvent.equivalents.traces import ACCEPTED, TOLERANCE, symmetric_basis
 
 Complex = NDArray[np.complex128]
 

@@ -6,7 +6,7 @@ form of the labels y with themselves is
     F = (Nc^-1 + mu'G mu)^-1,   Nc = (1 - ybar^2) N/c + ybar^2 N1,   N1^-1 = c N^-1 + T,
 
 N1 that of the constant direction, on which means of f, norm fluctuations (through T) and intercepts act. With
-f = F e_0, the adjoint Lambda of `dyson`, the fields Phi of the feature side and e = e_0 - sum_h skip_h e_w,
+f = F e_0, the adjoint Lambda of `traces`, the fields Phi of the feature side and e = e_0 - sum_h skip_h e_w,
 
     E_train = ridge^2 c Lambda_00,
     mean on a fresh token = y0 e'(mu'G mu) f,   variance = e'(K(Lambda) + Phi) e + sum_hg noise_hg Lambda_vv.
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from resolvent.equivalents.arguments import plain
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.dyson import Equation, Solution, follow, inverse
 from resolvent.equivalents.features import Features
+from resolvent.equivalents.traces import Equation, Solution, follow, inverse
 
 
 @dataclass(frozen=True)

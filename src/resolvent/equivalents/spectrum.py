@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents.arguments import checked, gram_matrix
+from resolvent.equivalents.arguments import checked
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.dyson import ACCEPTED
+from resolvent.equivalents.heads import one_gram
 from resolvent.equivalents.outliers import LowRank, Outlier, outliers
 from resolvent.equivalents.plane import Plane
+from resolvent.equivalents.traces import ACCEPTED
 from resolvent.nonlinearity.panels import Panels, bend, refine
 
 MASS_TOLERANCE = 1e-6
@@ -167,9 +168,7 @@ def _arguments(
     }
     if given["a1"] == 0.0 and given["sigma2"] == 0.0:
         raise ValueError("a1 and sigma2 must not both be zero")
-    G = gram_matrix(gram)
-    if G.ndim != 2:
-        raise ValueError(f"gram must be one matrix here, got shape {G.shape}")
+    G = one_gram(gram)
     low_rank = LowRank(
         given["a1"],
         G,

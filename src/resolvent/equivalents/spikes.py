@@ -1,8 +1,8 @@
 """The low-rank directions of signal and weights, on top of the noise-only blocks.
 
-Tokens X = mu y' + Z with weights I + r terms w_K w_Q' perturb the pencil along y, the constant vector 1, the
-norm fluctuation s (token side) and Z'mu, Z'w_K, Z'w_Q (feature side). Eliminated one after the other, each
-is a 3x3 inverse or a 2r x 2r system:
+Tokens X = mu y' + Z with weights I + w_K w_Q' perturb the pencil along y, the constant vector 1, the norm
+fluctuation s (token side) and Z'mu, Z'w_K, Z'w_Q (feature side). Eliminated one after the other, each is a
+3x3 inverse or a 2x2 system:
 
     1 and s   N1   = (c R + T)^-1,   T = mean_spike E - eta S(N),   eta = norm_variance a2^2/(2 c)
     y         Nc   = (1 - ybar^2) N/c + ybar^2 N1
@@ -11,8 +11,7 @@ is a 3x3 inverse or a 2r x 2r system:
 
 with E = [[0, 1], [1, 0]] and S(N) = [[N22, N12], [N12, N11]] on the first two blocks. K' stands in the first
 row of the pencil and K in the second, so the last step solves for the forms of X'w_Q on the first block and
-of X'w_K on the second. Where the columns of K have a fixed sum (softmax), mean_spike is infinite: of N1^-1
-only the (3, 3) entry c R_33 is left free. Theory page, sections 3, 5 and 8a.
+of X'w_K on the second. Theory page, sections 3 and 5.
 """
 
 from __future__ import annotations
@@ -20,148 +19,102 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import Blocks, inverse
+from resolvent.equivalents.blocks import Blocks
+from resolvent.equivalents.matrices import (
+    Symmetric,
+    Vector,
+    along,
+    dot,
+    inverse,
+    plus,
+    plus_along,
+    scaled,
+    times,
+    transposed,
+)
 
-MU = 0
-LABELS, CONSTANT, NORM = 0, 1, 2
-
-
-def keys(gram: Array) -> slice:
-    """Where the r key directions stand among (mu, keys, queries)."""
-    return slice(1, (gram.shape[-1] + 1) // 2)
-
-
-def queries(gram: Array) -> slice:
-    """Where the r query directions stand among (mu, keys, queries)."""
-    return slice((gram.shape[-1] + 1) // 2, gram.shape[-1])
+Gram = Symmetric  # inner products of mu, w_K, w_Q in this order
 
 
 class Directions(NamedTuple):
-    """What the directions are made of: flat arrays, and gram (rows, 1 + 2r, 1 + 2r) of mu, keys,
-    queries."""
+    """What the directions are made of."""
 
-    gram: Array
     mean_spike: Array
     a2: Array
     norm_variance: Array
     label_mean: Array
-    intercept: NDArray[np.bool_]
 
 
 class Spikes(NamedTuple):
     """Bilinear forms F of each direction with (y, block 1), and the sources g = e_y - C F behind them.
 
-    All are (rows, directions, blocks): `token` over (y, 1, s) and `feature` over Z'(mu, keys, queries). The
-    sources of the features are kept as X g, which stays finite as the ridge vanishes; `read` = Bv g = (X g)
-    N/c and `feature` = gram `read`. `token_gram` is the Gram matrix of (y, 1, s)/sqrt n.
+    The forms of the tokens y, 1, s are vectors over the blocks. The matrices are indexed by block, then by
+    direction; for the features Z'mu, Z'w_K, Z'w_Q what is kept is X g, which stays finite as the ridge
+    vanishes. `probe` and `seen` are the coefficients of the probe w = -X q3/n and of X q2/p along mu, w_K
+    and w_Q. Those of w have their own formula: in Bv g they cancel like the ridge.
     """
 
-    token: Array
-    feature: Array
-    read: Array
-    token_source: Array
-    feature_source: Array
-    token_gram: Array
+    y: Vector
+    one: Vector
+    s: Vector
+    token_source: tuple[Vector, Vector, Vector]
+    feature_source: tuple[Vector, Vector, Vector]
+    probe: Vector
+    seen: Vector
 
 
-def spikes(c: Array, a1: Array, block: Blocks, directions: Directions) -> Spikes:
+def spikes(c: Array, a1: Array, block: Blocks, gram: Gram, directions: Directions) -> Spikes:
     """Solve for the forms of every direction with y."""
-    gram, mean_spike, a2, norm_variance, ybar, intercept = directions
-    snr, mu_key, mu_query = gram[:, MU, MU, None], gram[:, MU, keys(gram)], gram[:, MU, queries(gram)]
-    scaled_N = block.N / c[:, None, None]
-    T = _constant_coupling(mean_spike, norm_variance * a2 * a2 / (2.0 * c), block.N)
-    own = c[:, None, None] * block.R
-    N1 = inverse(own + T)
-    if intercept.any():
-        N1[intercept] = 0.0
-        N1[intercept, 2, 2] = 1.0 / own[intercept, 2, 2]
-    share = (ybar * ybar)[:, None, None]
-    Psi = inverse(inverse((1.0 - share) * scaled_N + share * N1) + snr[..., None] * block.P)
+    mean_spike, a2, norm_variance, ybar = directions
+    snr, mu_key, mu_query = gram.m00, gram.m01, gram.m02
+    N = scaled(1.0 / c, block.N)
+    eta = 0.5 * norm_variance * a2 * a2
+    T00, T01, T11 = -eta * N.m11, mean_spike - eta * N.m01, -eta * N.m00
+    R = scaled(c, block.R)
+    N1 = inverse(Symmetric(R.m00 + T00, R.m01 + T01, R.m02, R.m11 + T11, R.m12, R.m22))
+    Nc = plus(scaled(1.0 - ybar * ybar, N), scaled(ybar * ybar, N1))
+    Psi = inverse(plus(inverse(Nc), scaled(snr, block.P)))
 
-    key_2, query_1 = _weights(a1, block, Psi, gram)
-    to_key, to_query = -a1[:, None] * query_1, -a1[:, None] * key_2
-    dressed = (mu_key * to_key).sum(axis=-1)[:, None] * block.X[:, :, 1]
-    dressed += (mu_query * to_query).sum(axis=-1)[:, None] * block.X[:, :, 0]
-    dressed[:, 0] += 1.0
-    f_y = _apply(Psi, dressed)
-    pulled_mu = -_apply(block.P, f_y)
-    g_y = dressed + snr * pulled_mu
-    f_one = ybar[:, None] * _apply(N1, g_y)
-    g_one = _apply(own, f_one) - ybar[:, None] * g_y  # = -T f_one, and finite however large mean_spike
-    g_s = -(a2 / np.sqrt(2.0))[:, None] * np.stack([f_one[:, 1], f_one[:, 0], np.zeros_like(c)], axis=-1)
-    f_s = norm_variance[:, None] * _apply(scaled_N, g_s)
-
-    pulled_key = to_key[:, :, None] * block.X[:, None, :, 1]
-    pulled_query = to_query[:, :, None] * block.X[:, None, :, 0]
-    feature_source = np.concatenate([pulled_mu[:, None], pulled_key, pulled_query], axis=-2)
-    read = feature_source @ scaled_N
+    key_2, query_1 = _weights(c, a1, block, Psi, gram)
+    key_source, query_source = along(-a1 * query_1, block.X1), along(-a1 * key_2, block.X0)
+    pulled = plus_along(along(mu_key, key_source), mu_query, query_source)
+    dressed = (1.0 + pulled[0], pulled[1], pulled[2])
+    y = times(Psi, dressed)
+    mu_source = along(-1.0, times(block.P, y))
+    y_source = plus_along(dressed, snr, mu_source)
+    one = along(ybar, times(N1, y_source))
+    half, zero = -a2 / np.sqrt(2.0), 0.0 * c
+    one_source = (-(T00 * one[0] + T01 * one[1]), -(T01 * one[0] + T11 * one[1]), zero)
+    s_source = (half * one[1], half * one[0], zero)
+    weighed = times(block.N, block.Y2)
+    row = (N.m01, N.m11, N.m12)
     return Spikes(
-        token=np.stack([f_y, f_one, f_s], axis=-2),
-        feature=gram @ read,
-        read=read,
-        token_source=np.stack([g_y, g_one, g_s], axis=-2),
-        feature_source=feature_source,
-        token_gram=_token_gram(ybar, norm_variance),
+        y,
+        one,
+        along(norm_variance, times(N, s_source)),
+        transposed(y_source, one_source, s_source),
+        transposed(mu_source, key_source, query_source),
+        (-c * dot(block.Y2, y), a1 * weighed[1] * query_1, a1 * weighed[0] * key_2),
+        (y[1] + dot(row, mu_source), dot(row, key_source), dot(row, query_source)),
     )
 
 
-def _constant_coupling(mean_spike: Array, eta: Array, N: Array) -> Array:
-    """T: what the constant direction does to itself, directly and through s."""
-    T = np.zeros_like(N)
-    T[:, 0, 0] = -eta * N[:, 1, 1]
-    T[:, 1, 1] = -eta * N[:, 0, 0]
-    T[:, 0, 1] = T[:, 1, 0] = mean_spike - eta * N[:, 0, 1]
-    return T
-
-
-def _weights(a1: Array, block: Blocks, Psi: Array, gram: Array) -> tuple[Array, Array]:
-    """The forms (rows, r) of X'w_K on block 2 and of X'w_Q on block 1, from their 2r x 2r system."""
-    at_key, at_query = keys(gram), queries(gram)
-    mu_key, mu_query = gram[:, MU, at_key], gram[:, MU, at_query]
-    pull = np.swapaxes(block.X, -1, -2) @ Psi
-    Theta = pull @ block.X
-    right_key, right_query = mu_key * pull[:, 1, 0, None], mu_query * pull[:, 0, 0, None]
-
-    def form(at_left: slice, at_right: slice, i: int, j: int) -> Array:
-        """a1 Phi_ij(v, v') for v in one group and v' in the other."""
-        own = gram[:, at_left, at_right] * block.Bv[:, i, j, None, None]
-        along_mu = gram[:, MU, at_left, None] * gram[:, MU, None, at_right] * Theta[:, i, j, None, None]
-        return np.asarray(a1[:, None, None] * (own + along_mu))
-
-    mixed = form(at_key, at_query, 1, 0)
-    key, query = form(at_key, at_key, 1, 1), form(at_query, at_query, 0, 0)
-    if mixed.shape[-1] == 1:
-        return _two_by_two(mixed[:, 0] + 1.0, key[:, 0], query[:, 0], right_key, right_query)
-    unit = np.eye(mixed.shape[-1])
-    upper = np.concatenate([unit + mixed, key], axis=-1)
-    lower = np.concatenate([query, unit + np.swapaxes(mixed, -1, -2)], axis=-1)
-    right = np.concatenate([right_key, right_query], axis=-1)[..., None]
-    solution = np.linalg.solve(np.concatenate([upper, lower], axis=-2), right)[..., 0]
-    return solution[:, : unit.shape[0]], solution[:, unit.shape[0] :]
-
-
-def _two_by_two(
-    mixed: Array, key: Array, query: Array, right_key: Array, right_query: Array
-) -> tuple[Array, Array]:
-    """Cramer's rule for [[mixed, key], [query, mixed]]."""
+def _weights(c: Array, a1: Array, block: Blocks, Psi: Symmetric, gram: Gram) -> tuple[Array, Array]:
+    """The forms of X'w_K on block 2 and of X'w_Q on block 1, from their 2x2 system."""
+    mu_key, mu_query = gram.m01, gram.m02
+    x0, x1 = block.X0, block.X1
+    N = block.N
+    row0, row1 = (N.m00, N.m01, N.m02), (N.m01, N.m11, N.m12)
+    Bv00, Bv01, Bv11 = dot(row0, x0) / c, dot(row0, x1) / c, dot(row1, x1) / c
+    psi0, psi1 = times(Psi, x0), times(Psi, x1)
+    mixed = 1.0 + a1 * (mu_key * mu_query * dot(x0, psi1) + gram.m12 * Bv01)
+    key = a1 * (mu_key * mu_key * dot(x1, psi1) + gram.m11 * Bv11)
+    query = a1 * (mu_query * mu_query * dot(x0, psi0) + gram.m22 * Bv00)
+    right_key, right_query = mu_key * psi1[0], mu_query * psi0[0]
     determinant = mixed * mixed - key * query
     return (
         (mixed * right_key - key * right_query) / determinant,
         (mixed * right_query - query * right_key) / determinant,
     )
-
-
-def _token_gram(ybar: Array, norm_variance: Array) -> Array:
-    gram = np.zeros((*ybar.shape, 3, 3))
-    gram[:, LABELS, LABELS] = gram[:, CONSTANT, CONSTANT] = 1.0
-    gram[:, LABELS, CONSTANT] = gram[:, CONSTANT, LABELS] = ybar
-    gram[:, NORM, NORM] = norm_variance
-    return gram
-
-
-def _apply(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector, row by row."""
-    return (matrix @ vector[..., None])[..., 0]

@@ -162,7 +162,8 @@ class Nonlinearity:
         if p < 1:
             raise ValueError(f"p must be at least 1, got {p}")
         checked_slope(self.function, self.name)
-        return float(self.evaluate(np.sqrt(p), scale)) / float(np.sqrt(p))
+        root = np.sqrt(float(p))
+        return float(self.evaluate(root, scale) / root)
 
     def parity(self, scale: float = 1.0) -> str:
         """`even`, `odd` or `neither`, of f less its mean."""

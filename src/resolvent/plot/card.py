@@ -23,7 +23,7 @@ def plot_nonlinearity(f: Nonlinearity, path: Path) -> None:
     left.set_xlabel("t")
     left.set_ylabel("f(t)")
     left.legend(frameon=False, fontsize=8)
-    shares = np.array([f.hermite(k) ** 2 for k in range(DEGREES)]) / a.nu
+    shares = np.array([f.hermite(k) ** 2 for k in range(DEGREES)]) / (a.nu or 1.0)
     right.bar(np.arange(DEGREES), shares, color=["#D55E00" if k == 1 else "#0072B2" for k in range(DEGREES)])
     right.set_xlabel("Hermite degree")
     right.set_ylabel("share of the power E f^2")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from resolvent.equivalents.arguments import numbers, require
 
 Array = NDArray[np.float64]
 
@@ -35,20 +38,35 @@ class Range(NamedTuple):
 POSITIVE = Range(0.0, np.inf, low_included=False)
 NON_NEGATIVE = Range(0.0, np.inf)
 COSINE = Range(-1.0, 1.0)
+LARGEST = 1e15  # beyond it double precision loses the noise, whose size is one
 
 
 def number(name: str, value: ArrayLike, allowed: Range | None = None) -> Array | float:
-    """value as a float or float64 array, finite and in range; ValueError or TypeError otherwise."""
-    raw = np.asarray(value)
-    if raw.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    array = raw.astype(np.float64)
-    good = np.isfinite(array)
-    if not good.all():
-        raise ValueError(f"{name} must be finite, got {array[~good].flat[0]:g}")
-    if allowed is not None and not (inside := allowed.holds(array)).all():
-        raise ValueError(f"{name} must be {allowed}, got {array[~inside].flat[0]:g}")
+    """value as a float or read-only float64 array, finite and in range; ValueError or TypeError otherwise."""
+    array = numbers(name, value).copy()
+    require(name, array, np.abs(array) <= LARGEST, f"at most {LARGEST:g} in size")
+    if allowed is not None:
+        require(name, array, allowed.holds(array), str(allowed))
+    array.flags.writeable = False
     return array if array.ndim else float(array)
+
+
+def common_shape(numbers: Mapping[str, Array | float]) -> tuple[int, ...]:
+    """The shape that named numbers broadcast to; ValueError names the arrays that do not."""
+    try:
+        return np.broadcast_shapes(*(np.shape(value) for value in numbers.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in numbers.items() if np.ndim(value))
+        raise ValueError(f"the numbers of a setting must broadcast together, got {shapes}") from None
+
+
+def integer(name: str, value: object, low: int) -> int:
+    """value as an int of at least low; TypeError or ValueError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}")
+    return int(value)
 
 
 def flag(name: str, value: object) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.nonlinearity import Nonlinearity, nonlinearity
-from resolvent.setting.ranges import NON_NEGATIVE, Array, flag, number
+from resolvent.setting.ranges import NON_NEGATIVE, Array, common_shape, flag, number
 from resolvent.setting.tokens import Tokens
 from resolvent.setting.weights import Weights
 
@@ -23,7 +23,7 @@ class Setting:
     nonlinearity
         A name ("tanh"), an expression in t ("t*tanh(t)"), a Python function or a `Nonlinearity`.
     centred
-        Whether the mean of f under a standard normal is removed.
+        Whether the mean of f under a standard normal is removed: yes, unless a `Nonlinearity` says otherwise.
     ridge
         Penalty, zero or positive; 0 is the ridgeless limit.
     skip
@@ -42,7 +42,7 @@ class Setting:
     tokens: Tokens = field(default_factory=Tokens)
     weights: Weights = field(default_factory=Weights.none)
     nonlinearity: str | Nonlinearity | Function = "tanh"
-    centred: bool = True
+    centred: bool | None = None
     ridge: Array | float = 0.1
     skip: Array | float = 0.0
     keep_diagonal: bool = False
@@ -53,28 +53,22 @@ class Setting:
         for name, kind in (("tokens", Tokens), ("weights", Weights)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
-        object.__setattr__(self, "centred", flag("centred", self.centred))
+        centred = None if self.centred is None else flag("centred", self.centred)
         object.__setattr__(self, "keep_diagonal", flag("keep_diagonal", self.keep_diagonal))
         object.__setattr__(self, "ridge", number("ridge", self.ridge, NON_NEGATIVE))
         object.__setattr__(self, "skip", number("skip", self.skip))
-        object.__setattr__(self, "f", nonlinearity(self.nonlinearity, centred=self.centred))
+        object.__setattr__(self, "f", nonlinearity(self.nonlinearity, centred=centred))
+        object.__setattr__(self, "centred", self.f.centred)
         self.f.coefficients()
         if self.keep_diagonal:
             self.f.kept_diagonal(1)
-        object.__setattr__(self, "shape", self._broadcast())
+        shape = common_shape({**self._numbers(), **self.weights.as_dict()})
+        object.__setattr__(self, "shape", shape)
 
     @property
     def gram(self) -> Array:
         """Inner products of (mu, w_K, w_Q), shape (..., 3, 3)."""
         return self.weights.gram(self.tokens.snr)
-
-    def _broadcast(self) -> tuple[int, ...]:
-        numbers = {**self._numbers(), "weights": self.gram[..., 0, 0]}
-        try:
-            return np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
-        except ValueError:
-            shapes = ", ".join(f"{k} {np.shape(v)}" for k, v in numbers.items() if np.ndim(v))
-            raise ValueError(f"the numbers of a setting must broadcast together, got {shapes}") from None
 
     def _numbers(self) -> dict[str, Array | float]:
         tokens = self.tokens

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, number
+from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, common_shape, number
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,14 @@ class Weights:
             object.__setattr__(self, name, number(name, getattr(self, name), NON_NEGATIVE))
         for name in cosines:
             object.__setattr__(self, name, number(name, getattr(self, name), COSINE))
+        common_shape(self.as_dict())
         a, b, c = self.key_cos, self.query_cos, self.key_query_cos
-        if np.any(1.0 + 2.0 * a * b * c - a * a - b * b - c * c < -1e-9):
+        impossible = 1.0 + 2.0 * a * b * c - a * a - b * b - c * c < -1e-9
+        if np.any(impossible):
+            a, b, c = (np.broadcast_to(v, np.shape(impossible))[impossible].flat[0] for v in (a, b, c))
             raise ValueError(
                 "key_cos, query_cos and key_query_cos must be the cosines of three vectors: "
-                f"key_query_cos cannot be {_first(c)} when they are {_first(a)} and {_first(b)}"
+                f"key_query_cos cannot be {c:g} when they are {a:g} and {b:g}"
             )
 
     @classmethod
@@ -121,7 +124,3 @@ class Weights:
 def _cosine(u: Array, v: Array) -> float:
     size = float(np.linalg.norm(u) * np.linalg.norm(v))
     return float(np.clip(u @ v / size, -1.0, 1.0)) if size > 0.0 else 0.0
-
-
-def _first(value: Array | float) -> str:
-    return f"{np.asarray(value).flat[0]:g}"

@@ -6,10 +6,10 @@ depend on how many draws run at once. A single draw uses the cores for its colum
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,30 +33,25 @@ def stream(seed: int, index: int) -> np.random.Generator:
 
 
 def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -> Array:
-    """task(rng, pool) for every draw, stacked in order."""
+    """task(rng, pool) for every draw, stacked in order; Interrupted keeps those that were finished."""
     done: dict[int, Array] = {}
-    stop = threading.Event()
-
-    def one(index: int, pool: Executor | None) -> Array | None:
-        return None if stop.is_set() else task(stream(seed, index), pool)
-
+    running: dict[Future[Array], int] = {}
+    waiting = iter(range(draws))
     with ThreadPoolExecutor(workers) as pool, _bar(draws, progress) as advance:
         try:
             if draws == 1:
-                done[0] = task(stream(seed, 0), pool)
+                return task(stream(seed, 0), pool)[None]
+            running |= {pool.submit(task, stream(seed, i), None): i for i in islice(waiting, workers + 1)}
+            while running:
+                future = next(as_completed(running))
+                done[running.pop(future)] = future.result()
+                running |= {pool.submit(task, stream(seed, i), None): i for i in islice(waiting, 1)}
                 advance()
-            else:
-                futures = {pool.submit(one, index, None): index for index in range(draws)}
-                for future in as_completed(futures):
-                    result = future.result()
-                    assert result is not None
-                    done[futures[future]] = result
-                    advance()
         except BaseException as error:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits for the draws that are running
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_stack(done), draws) from None
+                kept = {i: f.result() for f, i in running.items() if not f.cancelled() and not f.exception()}
+                raise Interrupted(_stack(done | kept), draws) from None
             raise
     return _stack(done)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 BLOCK = 256  # columns of K held at a time
+LARGEST = 1e100  # what f may reach
 SUM_LENGTH = 2048  # rows summed in single precision before they are added in double
 
 
@@ -37,7 +38,7 @@ class Attention(NamedTuple):
 
 
 def features(attention: Attention, tokens: Array, pool: Executor | None = None) -> Array:
-    """H (p x n) of the tokens (p x n)."""
+    """H (p x n) of the tokens (p x n). Raises OverflowError when f overflows on their scores."""
     reader = _Reader(attention, tokens)
     out = np.empty_like(tokens)
 
@@ -63,6 +64,7 @@ def predictions(
     """Probe outputs w'h0 (probes x fresh) for fresh tokens (p x fresh) that attend to the context `tokens`.
 
     readout (probes x n) is w'X and probe (probes x p) is w, which the residual connection reads directly.
+    Raises OverflowError as `features` does.
     """
     reader = _Reader(attention, tokens)
     out = np.empty((readout.shape[0], fresh.shape[1]))
@@ -79,8 +81,7 @@ def predictions(
 
 def _run(block: Callable[[int], None], columns: int, pool: Executor | None) -> None:
     """Apply block to every column block; the blocks do not depend on who computes them."""
-    starts = range(0, columns, BLOCK)
-    for _ in (map if pool is None else pool.map)(block, starts):
+    for _ in (map if pool is None else pool.map)(block, range(0, columns, BLOCK)):
         pass
 
 
@@ -98,6 +99,11 @@ class _Reader:
         moved /= np.sqrt(self.p)
         scores = self.tokens.T @ moved.astype(self.tokens.dtype, copy=False)
         scores = self.attention.f(scores, out=scores)
+        if not (top := float(max(scores.max(), -scores.min()))) < LARGEST:
+            raise OverflowError(
+                f"f reaches {top:.1e} on the scores of these tokens, too large to be squared and summed: "
+                "lower the signal or the weights"
+            )
         if diagonal is not None and not self.attention.keep_diagonal:
             own = np.arange(queries.shape[1])
             scores[diagonal + own, own] = 0.0

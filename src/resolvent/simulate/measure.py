@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from resolvent.setting import Setting
+from resolvent.setting.ranges import integer
 from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
@@ -133,6 +134,8 @@ def simulate(
     ------
     ValueError, TypeError
         For sizes out of range, a setting with other arrays, or one that needs more memory than there is.
+    OverflowError
+        When f overflows on the scores.
     Interrupted
         On Ctrl-C, a KeyboardInterrupt whose `record` is the Measurement of the draws that were finished.
 
@@ -144,11 +147,11 @@ def simulate(
     (32, (3, 2, 2))
     """
     n, draws, seed = (
-        _integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
+        integer(name, v, low) for name, v, low in (("n", n, 4), ("draws", draws, 1), ("seed", seed, 0))
     )
-    count = min(n, MOST_FRESH) if fresh is None else _integer("fresh", fresh, 0)
+    count = min(n, MOST_FRESH) if fresh is None else integer("fresh", fresh, 0)
     ridge = np.asarray(setting.ridge, dtype=float)
-    if setting.shape != ridge.shape or ridge.ndim > 1:
+    if ridge.ndim > 1 or replace(setting, ridge=0.0).shape != ():
         raise ValueError("simulate takes one setting, in which only ridge may be an array of one dimension")
     p = round(float(setting.tokens.ratio) * n)
     if p < 2:
@@ -199,15 +202,7 @@ def _draw(
     return out
 
 
-def _integer(name: str, value: object, low: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < low:
-        raise ValueError(f"{name} must be at least {low}, got {value}")
-    return int(value)
-
-
 def _cell(average: Average) -> str:
     if np.ndim(average.mean):
         return f"array {np.shape(average.mean)}"
-    return f"{average.mean:.5f} +- {average.se:.5f}"
+    return f"{average.mean:.5f}" + ("" if np.isnan(average.se) else f" +- {average.se:.5f}")

@@ -14,7 +14,7 @@ def workers_for(p: int, n: int, fresh: int, draws: int) -> int:
     available = _available()
     if fixed + block > available:
         raise ValueError(
-            f"n = {n} and p = {p} need {(fixed + block) / 2**30:.1f} GiB of memory, "
+            f"n = {n} and p = {p} need {(fixed + block) / 2**30:.3g} GiB of memory, "
             f"{available / 2**30:.1f} GiB are available: lower n or ratio"
         )
     if draws == 1:

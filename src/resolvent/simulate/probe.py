@@ -56,7 +56,7 @@ class Probe:
     def weights(self, ridge: Array) -> Array:
         """w at each ridge: (ridges, p)."""
         shifted = self.eigenvalues + ridge[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             solved = np.where(shifted > 0.0, self.target / shifted, 0.0) @ self.vectors.T
         return solved @ self.features.T / self.features.shape[1] if self._wide else solved
 

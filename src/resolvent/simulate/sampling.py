@@ -25,10 +25,11 @@ def vectors(gram: Array, p: int) -> Array:
     smaller than the dimension that the three vectors span.
     """
     values, basis = np.linalg.eigh(gram)
-    kept = values > 1e-12 * max(values.max(), 1.0)
+    kept = values > 1e-14 * values.max()
     if kept.sum() > p:
         raise ValueError(
-            f"p must be at least {kept.sum()}, the dimension spanned by mu, w_K and w_Q, got {p}"
+            f"p = round(ratio n) must be at least {kept.sum()}, the dimension that mu, w_K and w_Q span, "
+            f"got {p}: raise ratio or n"
         )
     out = np.zeros((3, p))
     out[:, : kept.sum()] = basis[:, kept] * np.sqrt(values[kept])

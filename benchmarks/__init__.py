@@ -1,0 +1,1 @@
+"""Speed measured beside accuracy: `python -m benchmarks` prints tables and writes JSON."""

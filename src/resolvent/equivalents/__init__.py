@@ -3,6 +3,7 @@
 from resolvent.equivalents.errors import AttentionErrors, attention_errors
 from resolvent.equivalents.factors import Factors, reduce_factors, reduce_matrix
 from resolvent.equivalents.heads import covariance_linear_errors, heads_errors, weighted_heads_errors
+from resolvent.equivalents.law import law_errors, law_linear_errors, score_variance
 from resolvent.equivalents.linear import LinearErrors, linear_errors
 from resolvent.equivalents.probe import ProbeErrors
 from resolvent.equivalents.softmax import SoftmaxCoefficients, softmax_coefficients
@@ -21,9 +22,12 @@ __all__ = [
     "covariance_linear_errors",
     "features_spectrum",
     "heads_errors",
+    "law_errors",
+    "law_linear_errors",
     "linear_errors",
     "reduce_factors",
     "reduce_matrix",
+    "score_variance",
     "softmax_coefficients",
     "weighted_heads_errors",
     "weights_errors",

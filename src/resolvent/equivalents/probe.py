@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from resolvent.equivalents.arguments import plain
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.features import Features
+from resolvent.equivalents.tabulated import TableEquation
 from resolvent.equivalents.traces import Equation, Solution, follow, inverse
 
 
@@ -68,6 +69,12 @@ class Target:
 
 def equation(c: float, heads: Heads, features: Features) -> Equation:
     """The equation of the block traces."""
+    base, noise = token_side(c, heads)
+    return Equation(c, base, noise, features, tuple(int(b) for b in heads.v))
+
+
+def token_side(c: float, heads: Heads) -> tuple[Array, Array]:
+    """A without the ridge, and the covariance map S of the noise."""
     v, B = heads.v, 1 + 2 * heads.count
     base = np.zeros((B, B))
     base[0, v] = base[v, 0] = heads.diagonal
@@ -77,15 +84,15 @@ def equation(c: float, heads: Heads, features: Features) -> Equation:
         for g, other in enumerate(v):
             noise[0, 0, at, other] = noise[at, other, 0, 0] = heads.noise[h, g] / c
             noise[at, 0, 0, other] = noise[0, at, other, 0] = heads.twin[h, g] / c
-    return Equation(c, base, noise, features, tuple(int(b) for b in v))
+    return base, noise
 
 
 def errors(
-    equation: Equation, ridge: float, solution: Solution, heads: Heads, target: Target
+    equation: Equation | TableEquation, ridge: float, solution: Solution, heads: Heads, target: Target
 ) -> tuple[float, float]:
     """Training and test error at a solution."""
     c, N = equation.c, solution.N
-    dressed = equation.features.dressed(N, c)
+    dressed = equation.dressed(ridge, N)
     pull = dressed.signal()
     token = _token_forms(c, N, pull, heads, target.label_mean)
     share = target.overlap**2
@@ -182,10 +189,20 @@ class ProbeErrors:
 
 def probe_errors(c: float, ridges: Array, heads: Heads, target: Target, features: Features) -> ProbeErrors:
     """Training and test errors along positive ridges of any shape, from one path down."""
+    linear = np.einsum("k,kab->ab", features.share, features.bulk**2)[0].sum()
+    if np.isfinite(features.dimension):
+        linear += (features.coupling**2).sum() / features.dimension
+    return errors_along(equation(c, heads, features), ridges, float(linear), heads, target)
+
+
+def errors_along(
+    system: Equation | TableEquation, ridges: Array, linear: float, heads: Heads, target: Target
+) -> ProbeErrors:
+    """Errors of an equation along ridges; `linear` is the power of the linear part of K."""
     if not (ridges > 0.0).all():
         raise ValueError("ridge must be positive here, got 0")
-    system, flat = equation(c, heads, features), ridges.ravel()
-    solutions = follow(system, flat, _top_ridge(system, heads))
+    flat = ridges.ravel()
+    solutions = follow(system, flat, _top_ridge(system.c, linear, heads))
     values = np.full((2, flat.size), np.nan)
     for k, solution in enumerate(solutions):
         if solution.converged:
@@ -199,11 +216,7 @@ def probe_errors(c: float, ridges: Array, heads: Heads, target: Target, features
     return ProbeErrors(*(plain(column.reshape(ridges.shape)) for column in columns))
 
 
-def _top_ridge(equation: Equation, heads: Heads) -> float:
+def _top_ridge(c: float, linear: float, heads: Heads) -> float:
     """A ridge at which half-damped iteration converges at once: ten times the size of H'H/n."""
-    feature = equation.features
-    linear = np.einsum("k,kab->ab", feature.share, feature.bulk**2)[0].sum()
-    if np.isfinite(feature.dimension):
-        linear += (feature.coupling**2).sum() / feature.dimension
     power = float(np.trace(heads.noise) + linear + (heads.diagonal**2).sum())
-    return 10.0 * max(power, np.finfo(float).tiny) * max(equation.c, 1.0) * (1.0 + 1.0 / equation.c)
+    return 10.0 * max(power, np.finfo(float).tiny) * max(c, 1.0) * (1.0 + 1.0 / c)

@@ -15,12 +15,14 @@ the ridge, by steps of a factor FACTOR at most. All is done in balanced coordina
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.features import Features
+from resolvent.equivalents.features import Dressed, Features
 
 TOLERANCE = 1e-12  # on the residual of the equation in balanced coordinates
 ACCEPTED = 1e-9  # a residual that rounding keeps above TOLERANCE still counts as converged below this
@@ -47,12 +49,21 @@ class Equation:
         square = scale[:, None] * scale
         return A * square, self.noise * square[:, :, None, None] * square, self.features.balanced(scale)
 
+    def dressed(self, ridge: float, N: Array) -> Dressed:  # noqa: ARG002 - a table needs the ridge
+        """The feature side at the solution N (any ridge: here it follows from N alone)."""
+        return self.features.dressed(N, self.c)
+
+    def start(self, ridge: float) -> Array:
+        """Half-damped iteration from the limit of an infinite ridge."""
+        return damped(self.base, ridge, self.c, self.v, self._next)
+
+    def _next(self, A: Array, N: Array) -> Array:
+        P = self.features.dressed(N, self.c).trace()
+        return inverse(A - np.einsum("abcd,cd->ab", self.noise, N) + P)
+
     def response(self, ridge: float, N: Array, source: Array) -> Array:
         """The Lambda with O(Lambda) = source: a change dA of A changes tr(source N) by -tr(Lambda dA)."""
-        scale = _balance(N)
-        square = scale[:, None] * scale
-        _, operator = self.linearised(ridge, N, scale)
-        return _solve(operator, source * square) * square
+        return respond(self, ridge, N, source)
 
     def linearised(self, ridge: float, N: Array, scale: Array) -> tuple[Array, Array]:
         """A - S(N) + P - N^-1 and the operator O, both balanced."""
@@ -65,6 +76,20 @@ class Equation:
         return error, operator
 
 
+class Followed(Protocol):
+    """What `follow` needs of an equation: residual and Jacobian, balanced, a start, the blocks X'w."""
+
+    @property
+    def v(self) -> tuple[int, ...]:
+        """Blocks of X'w."""
+
+    def linearised(self, ridge: float, N: Array, scale: Array) -> tuple[Array, Array]:
+        """An error, zero at the solution, and the operator with operator(dN) = -error for Newton's step."""
+
+    def start(self, ridge: float) -> Array:
+        """A point near the solution at a large ridge."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """N at a ridge with its certificate: the balanced residual, the iterations spent, and both accepted."""
@@ -75,12 +100,12 @@ class Solution:
     converged: bool
 
 
-def follow(equation: Equation, ridges: Array, top: float) -> list[Solution]:
+def follow(equation: Followed, ridges: Array, top: float) -> list[Solution]:
     """Solutions at positive ridges (any order), from one path that starts near the ridge `top`."""
     found: dict[int, Solution] = {}
     with np.errstate(all="ignore"):
         ridge = max(top, float(ridges.max()))
-        here = _newton(equation, ridge, _iterated(equation, ridge))
+        here = _newton(equation, ridge, equation.start(ridge))
         for index in np.argsort(-ridges, kind="stable"):
             target = float(ridges[index])
             found[int(index)] = reached = _descend(equation, ridge, here, target)
@@ -89,7 +114,7 @@ def follow(equation: Equation, ridges: Array, top: float) -> list[Solution]:
     return [found[k] for k in range(ridges.size)]
 
 
-def _descend(equation: Equation, ridge: float, here: Solution, target: float) -> Solution:
+def _descend(equation: Followed, ridge: float, here: Solution, target: float) -> Solution:
     """From a solution at `ridge` to `target` below it, by shorter steps where Newton's method fails."""
     factor, spent = FACTOR, here.iterations
     while ridge > target and here.converged:
@@ -105,21 +130,7 @@ def _descend(equation: Equation, ridge: float, here: Solution, target: float) ->
     return replace(here, iterations=spent)
 
 
-def _iterated(equation: Equation, ridge: float) -> Array:
-    """Half-damped iteration from the limit of an infinite ridge."""
-    A = equation.base.copy()
-    A[0, 0] += ridge
-    start = A.copy()
-    for v in equation.v:
-        start[v + 1, v + 1] += equation.c
-    N = inverse(start)
-    for _ in range(DAMPED_STEPS):
-        P = equation.features.dressed(N, equation.c).trace()
-        N = 0.5 * (N + inverse(A - np.einsum("abcd,cd->ab", equation.noise, N) + P))
-    return N
-
-
-def _newton(equation: Equation, ridge: float, N: Array) -> Solution:
+def _newton(equation: Followed, ridge: float, N: Array) -> Solution:
     """Newton's method from N until the residual is below TOLERANCE or stops falling below ACCEPTED."""
     best, least, spent = N, np.inf, 0
     for _ in range(NEWTON_STEPS):
@@ -142,10 +153,33 @@ def _newton(equation: Equation, ridge: float, N: Array) -> Solution:
     return Solution(best, least, spent, bool(least <= ACCEPTED) and _physical(equation, ridge, best))
 
 
-def _physical(equation: Equation, ridge: float, N: Array) -> bool:
+def _physical(equation: Followed, ridge: float, N: Array) -> bool:
     """Signs of the true solution: 0 < ridge tr Q/n <= 1, N_vv < 0, tr K Q K'/n >= 0 on the block after v."""
     signs = all(N[v, v] < 0.0 <= N[v + 1, v + 1] for v in equation.v)
     return bool(0.0 < ridge * N[0, 0] <= 1.0 + 1e-9 and signs)
+
+
+def respond(equation: Followed, ridge: float, N: Array, source: Array) -> Array:
+    """Solve O(Lambda) = source with the operator of `equation` at N."""
+    scale = _balance(N)
+    square = scale[:, None] * scale
+    _, operator = equation.linearised(ridge, N, scale)
+    return _solve(operator, source * square) * square
+
+
+def damped(
+    base: Array, ridge: float, c: float, v: tuple[int, ...], step: Callable[[Array, Array], Array]
+) -> Array:
+    """Half-damped iteration N <- (N + step(A, N))/2 from the limit of an infinite ridge."""
+    A = base.copy()
+    A[0, 0] += ridge
+    start = A.copy()
+    for block in v:
+        start[block + 1, block + 1] += c
+    N = inverse(start)
+    for _ in range(DAMPED_STEPS):
+        N = 0.5 * (N + step(A, N))
+    return N
 
 
 def inverse(matrix: Array) -> Array:

@@ -19,6 +19,8 @@ ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "sigma2": ("zero or positive", lambda v: v >= 0.0),
     "norm_variance": ("zero or positive", lambda v: v >= 0.0),
     "label_mean": ("between -1 and 1 (bounds excluded)", lambda v: np.abs(v) < 1.0),
+    "correlation": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
+    "kurtosis": ("at least 1", lambda v: v >= 1.0),
     "target_overlap": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
 }
 

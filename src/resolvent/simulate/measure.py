@@ -19,7 +19,7 @@ from resolvent.simulate.draws import Interrupted, Task, run_draws
 from resolvent.simulate.elsewhere import Model, draw_errors
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
-from resolvent.simulate.probe import Probe
+from resolvent.simulate.probe import fitted
 from resolvent.simulate.sampling import draw, vectors
 
 Array = NDArray[np.float64]
@@ -206,16 +206,14 @@ def _draw(
     new = draw(mu, fresh, label_mean, label_noise, rng)
     out = np.full((2, 2, ridge.size), np.nan)
 
-    probe = Probe.fit(features(attention, context.tokens, pool), context.targets)
-    out[0, 0] = probe.train(ridge)
+    built = features(attention, context.tokens, pool)
+    out[0, 0], w = fitted(built, context.targets, ridge)
     if fresh:
-        w = probe.weights(ridge)
         outputs = predictions(attention, context.tokens, w @ context.tokens, w, new.tokens, pool)
         out[0, 1] = np.mean((outputs - new.targets) ** 2, axis=1)
-    probe = Probe.fit(context.tokens, context.targets)
-    out[1, 0] = probe.train(ridge)
+    out[1, 0], w = fitted(context.tokens, context.targets, ridge)
     if fresh:
-        out[1, 1] = np.mean((probe.weights(ridge) @ new.tokens - new.targets) ** 2, axis=1)
+        out[1, 1] = np.mean((w @ new.tokens - new.targets) ** 2, axis=1)
     return out
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks import (  # noqa: F401  (each import registers one)
     cold_start,
     dask_overhead,
+    devices,
     engine,
     ridge_curve,
     settings_per_second,

@@ -73,16 +73,24 @@ class Probe:
             explained = np.where(shifted > 0.0, (shifted + ridge[:, None]) / shifted**2, 0.0)
         return np.maximum(1.0 - explained @ self.target**2, 0.0)
 
-    def weights(self, ridge: Array) -> Array:
-        """w at each ridge: (ridges, p)."""
+    def coefficients(self, ridge: Array) -> Array:
+        """w, or what H/n turns into w when p > n, on the eigenvectors: (ridges, eigenvectors)."""
         shifted = self.eigenvalues + ridge[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            solved = np.where(shifted > 0.0, self.target / shifted, 0.0) @ self.vectors.T
+            return np.where(shifted > 0.0, self.target / shifted, 0.0)
+
+    def weights(self, ridge: Array) -> Array:
+        """w at each ridge: (ridges, p)."""
+        solved = self.coefficients(ridge) @ self.vectors.T
         return solved @ self.features.T / self.features.shape[1] if self._wide else solved
 
 
 def _eigh(matrix: Array) -> tuple[Array, Array]:
-    """Eigenpairs of a positive semi-definite matrix; eigenvalues that are rounding are exactly zero."""
+    """Eigenpairs of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
-    noise = values[-1] * len(values) * np.finfo(float).eps
-    return np.where(values > noise, values, 0.0), vectors
+    return without_rounding(values), vectors
+
+
+def without_rounding(values: Array) -> Array:
+    """Eigenvalues in rising order, exactly zero where they are rounding."""
+    return np.where(values > values[-1] * len(values) * np.finfo(float).eps, values, 0.0)

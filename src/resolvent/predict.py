@@ -89,7 +89,8 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     )
     if np.size(attention.converged) and not np.any(attention.converged):
         raise ConvergenceError(
-            f"the fixed point was not reached, residual {np.max(attention.residual):.1e}: raise ridge"
+            f"the fixed point did not converge, residual {np.max(attention.residual):.1e}, at "
+            + ", ".join(f"{name} {value}" for name, value in setting.as_dict().items())
         )
     linear = linear_errors(
         ratio=np.broadcast_to(tokens.ratio, setting.shape),

@@ -136,11 +136,11 @@ def test_a_fixed_point_that_is_not_reached_is_an_error(monkeypatch: pytest.Monke
     home = sys.modules["resolvent.predict"]
     monkeypatch.setattr(home, "attention_errors", unconverged(False))
     with pytest.raises(
-        ConvergenceError, match=r"^the fixed point was not reached, residual 1\.7e-01: raise ridge$"
+        ConvergenceError, match=r"^the fixed point did not converge, residual 1\.7e-01, at f tanh"
     ):
         predict(Setting())
     monkeypatch.setattr(home, "attention_errors", unconverged(np.array([False, False])))
-    with pytest.raises(ConvergenceError, match=r"^the fixed point was not reached"):
+    with pytest.raises(ConvergenceError, match=r"^the fixed point did not converge"):
         predict(Setting(ridge=[0.1, 0.2]))
     monkeypatch.setattr(home, "attention_errors", unconverged(np.array([False, True])))
     some = predict(Setting(ridge=[0.1, 0.2]))

@@ -99,7 +99,7 @@ class _Reader:
         moved /= np.sqrt(self.p)
         scores = self.tokens.T @ moved.astype(self.tokens.dtype, copy=False)
         scores = self.attention.f(scores, out=scores)
-        if not (top := max(scores.max(), -scores.min())) < LARGEST:
+        if not (top := float(max(scores.max(), -scores.min()))) < LARGEST:
             raise OverflowError(
                 f"f reaches {top:.1e} on the scores of these tokens, too large to be squared and summed: "
                 "lower the signal or the weights"

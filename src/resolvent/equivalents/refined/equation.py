@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import symmetrised
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.features import Features, features
+from resolvent.equivalents.refined.stacks import symmetrised
 from resolvent.equivalents.refined.tables import Tables
 
 NEGLIGIBLE = 1e-6  # share of the largest singular value below which the noise's features are left out

@@ -3,7 +3,8 @@
 The equation T = R(T)^-1 (`equation`) has the Newton step
 
     H - T coupling(H) T = T - T R T,
- solved by GMRES (`krylov`). The half-damped iteration (T + R^-1)/2 keeps to the domain in which the solution
+
+solved by GMRES (`krylov`). The half-damped iteration (T + R^-1)/2 keeps to the domain in which the solution
 is unique and is quick far from it, slow near it; Newton's method is the reverse, so one follows the other.
 The start is the solution for a single class, which the scalars of the limit give in closed form (`bulk`,
 `blocks`). Where it is too far at a small ridge, the solution is followed down from a larger one: in balanced
@@ -18,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
-from resolvent.equivalents.blocks import blocks, inverse, symmetrised
+from resolvent.equivalents.blocks import blocks
 from resolvent.equivalents.bulk import solve_bulk
 from resolvent.equivalents.refined.equation import Couplings, Equation
 from resolvent.equivalents.refined.krylov import gmres
+from resolvent.equivalents.refined.stacks import inverse, symmetrised
 
 TOLERANCE = 1e-11  # on |T - T R T|/|T|, the largest entries of a row
 ACCEPTED = 1e-8  # a residual that rounding keeps above TOLERANCE still counts as converged below this
@@ -49,13 +51,13 @@ def start(couplings: Couplings, ridge: Array) -> tuple[Equation, Array]:
     a1 = mixed @ tables.m1 @ mixed / classes.share_outside * one
     shift = weight @ tables.diagonal + a1
     ratio = classes.ratio * one
-    bulk = solve_bulk(ratio, ridge, a1, weight @ tables.v @ weight * one, shift)
-    alpha = bulk.averages.alpha
-    N = blocks(ratio, a1, bulk).N
-    d1 = (N[:, 0, 0] / np.abs(N[:, 1, 1])) ** 0.25 / np.sqrt(alpha)
-    d3 = np.sqrt(N[:, 2, 2] / alpha)
+    noise = solve_bulk(ratio, ridge, a1, weight @ tables.v @ weight * one, shift).noise
+    alpha, N = noise.alpha, blocks(ratio, a1, noise).N
+    d1 = (N.m00 / np.abs(N.m11)) ** 0.25 / np.sqrt(alpha)
+    d3 = np.sqrt(N.m22 / alpha)
+    full = np.stack([N.m00, N.m01, N.m02, N.m01, N.m11, N.m12, N.m02, N.m12, N.m22], axis=-1)
     rescale = np.stack([alpha**-0.5 / d1, alpha**0.5 * d1, alpha**-0.5 / d3], axis=-1)
-    T = symmetrised(N * rescale[:, :, None] * rescale[:, None, :])
+    T = symmetrised(full.reshape(-1, 3, 3) * rescale[:, :, None] * rescale[:, None, :])
     equation = Equation(couplings, ridge, np.stack([d1, d3], axis=-1))
     return equation, np.repeat(T[:, None], weight.size, axis=1)
 

@@ -4,7 +4,14 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks import settings_per_second  # noqa: F401  (each import registers a benchmark)
+from benchmarks import (  # noqa: F401  (each import registers one)
+    cold_start,
+    dask_overhead,
+    engine,
+    ridge_curve,
+    settings_per_second,
+    sweeps,
+)
 from benchmarks.machine import machine
 from benchmarks.registry import BENCHMARKS, Row
 

@@ -11,9 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from resolvent.phase import phase
     from resolvent.predict import Prediction, predict
     from resolvent.setting import Setting, Tokens, Weights
     from resolvent.simulate import Measurement, simulate
+    from resolvent.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -23,11 +25,24 @@ _HOMES = {
     "Setting": "resolvent.setting",
     "Tokens": "resolvent.setting",
     "Weights": "resolvent.setting",
+    "phase": "resolvent.phase",
     "predict": "resolvent.predict",
     "simulate": "resolvent.simulate",
+    "sweep": "resolvent.sweep",
 }
 
-__all__ = ["Measurement", "Prediction", "Setting", "Tokens", "Weights", "__version__", "predict", "simulate"]
+__all__ = [
+    "Measurement",
+    "Prediction",
+    "Setting",
+    "Tokens",
+    "Weights",
+    "__version__",
+    "phase",
+    "predict",
+    "simulate",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> object:

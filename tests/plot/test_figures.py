@@ -45,10 +45,12 @@ def test_a_comparison_over_ridges(figures):
     plot_comparison(comparison, None)
     (figure,) = figures
     assert len(figure.axes) == 2
+    (legend,) = figure.legends
+    refined = [label.replace("predicted", "refined") for label in LABELS[:2]]
+    assert sorted(text.get_text() for text in legend.get_texts()) == sorted([*LABELS, *refined])
     for axes, error in zip(figure.axes, ("train", "test"), strict=True):
         assert axes.get_xscale() == "log"
         assert axes.get_ylim()[0] == 0.0
-        assert sorted(text.get_text() for text in axes.get_legend().get_texts()) == sorted(LABELS)
         for method, container in zip(("attention", "linear"), axes.containers, strict=True):
             line = curves(axes)[LABELS[method == "linear"]]
             x, y = line.get_xdata(), line.get_ydata()

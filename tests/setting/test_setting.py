@@ -232,3 +232,17 @@ def test_as_dict_is_plain_for_json() -> None:
 
 def test_public_names() -> None:
     assert sorted(setting.__all__) == ["Setting", "Tokens", "Weights"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "snr", "name"),
+    [
+        (Weights.aligned(1e7), 1.0, "align"),
+        (Weights.from_angles(key_norm=1.0, query_norm=1e7), 1.0, "query_norm"),
+        (Weights.none(), 1e13, "snr"),
+    ],
+    ids=["align", "query_norm", "snr"],
+)
+def test_vectors_too_long_for_double_precision_are_refused(weights: Weights, snr: float, name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must keep vectors at most 1e6 long, got length "):
+        Setting(Tokens(snr=snr), weights)

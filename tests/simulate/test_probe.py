@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.simulate.probe import Probe
+from resolvent.simulate.probe import Probe, fitted
 
 RIDGE = np.logspace(-6.0, 3.0, 10)
 
@@ -60,3 +60,14 @@ def test_features_that_vanish_explain_nothing(p: int, n: int) -> None:
     probe = Probe.fit(np.zeros((p, n)), np.ones(n))
     np.testing.assert_array_equal(probe.train(np.array([0.0, 1.0])), [1.0, 1.0])
     np.testing.assert_array_equal(probe.weights(np.array([0.0, 1.0])), np.zeros((2, p)))
+
+
+@pytest.mark.parametrize(("p", "n"), [(30, 80), (50, 50), (80, 30)])
+def test_one_ridge_is_the_curve_at_that_ridge(p: int, n: int) -> None:
+    rng = np.random.default_rng(3)
+    built, target = rng.standard_normal((p, n)), rng.choice([-1.0, 1.0], n)
+    train, weights = fitted(built, target, np.array([0.1, 1.0]))
+    for k, ridge in enumerate((0.1, 1.0)):
+        one, w = fitted(built, target, np.array([ridge]))
+        np.testing.assert_allclose(one[0], train[k], rtol=1e-10)
+        np.testing.assert_allclose(w[0], weights[k], rtol=1e-8, atol=1e-12)

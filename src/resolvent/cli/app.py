@@ -20,6 +20,8 @@ COMMANDS = {
     "predict": ("resolvent.cli.predict:predict", "Limits of the training and test error."),
     "simulate": ("resolvent.cli.simulate:simulate", "Measure the same errors by exact simulation."),
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
+    "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
+    "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

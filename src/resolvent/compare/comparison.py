@@ -53,7 +53,7 @@ class Comparison:
             "setting": measured["setting"],
             "nonlinearity": predicted["nonlinearity"],
             "solver": predicted["solver"],
-            "predicted": {method: predicted[method] for method in METHODS},
+            "predicted": {key: predicted.get(key) for key in (*METHODS, "refined")},
             "measured": {method: measured[method] for method in METHODS},
             "z": self.z,
             "winner": self.winner,

@@ -32,7 +32,7 @@ from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.measure import Average
 from resolvent.simulate.memory import workers_for
-from resolvent.simulate.probe import Probe
+from resolvent.simulate.probe import fitted
 
 Array = NDArray[np.float64]
 METHODS = ("attention", "linear")
@@ -219,7 +219,7 @@ def _train_errors(setting: Setting, standard: StandardTokens, found: TokenEstima
     tokens, labels = standard.tokens, standard.labels
     with threadpool_limits(1, user_api="blas"):
         built = features(_attention(setting, found), tokens)
-        return np.stack([Probe.fit(h, labels).train(ridge) for h in (built, tokens)])
+        return np.stack([fitted(h, labels, ridge)[0] for h in (built, tokens)])
 
 
 def _test_errors(
@@ -237,7 +237,7 @@ def _test_errors(
 
 def _test_error(setting: Setting, train: StandardTokens, test: StandardTokens, ridge: Array) -> Array:
     attention = _attention(setting, estimate(train))
-    w = Probe.fit(features(attention, train.tokens), train.labels).weights(ridge)
-    linear = Probe.fit(train.tokens, train.labels).weights(ridge) @ test.tokens
+    _, w = fitted(features(attention, train.tokens), train.labels, ridge)
+    linear = fitted(train.tokens, train.labels, ridge)[1] @ test.tokens
     outputs = predictions(attention, train.tokens, w @ train.tokens, w, test.tokens)
     return np.stack([np.mean((out - test.labels) ** 2, axis=1) for out in (outputs, linear)])

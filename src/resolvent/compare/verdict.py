@@ -73,13 +73,16 @@ def cautions(setting: Setting, p: int) -> list[str]:
 
 def table(values: dict[str, Any]) -> str:
     """Predicted and measured errors of both methods, from the fields of `as_dict`."""
-    lines = [f"{'':8} {'':18} {'predicted':>10} {'measured':>22} {'z':>7}"]
+    refined = values["predicted"].get("refined")
+    middle = f" {'refined':>10}" if refined else ""
+    lines = [f"{'':8} {'':18} {'predicted':>10}{middle} {'measured':>22} {'z':>7}"]
     for error in ("train", "test"):
         for method, label in (("attention", "attention"), ("linear", "linear regression")):
             measured = values["measured"][method][error]
             z = values["z"][method][error]
             cells = [
                 f"{values['predicted'][method][error]:10.4f}",
+                *([f"{refined[method][error]:10.4f}"] if refined else []),
                 f"{_measured(measured):>22}",
                 f"{_z(z):>7}",
             ]

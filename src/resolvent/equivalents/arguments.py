@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+LARGEST_PRODUCT = 1e12  # of two vectors; beyond it double precision loses the test error
 ROWS_AT_ONCE = 16384  # keeps the temporaries of a check in cache
 
 ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
@@ -19,6 +20,8 @@ ALLOWED: dict[str, tuple[str, Callable[[Array], NDArray[np.bool_]]]] = {
     "sigma2": ("zero or positive", lambda v: v >= 0.0),
     "norm_variance": ("zero or positive", lambda v: v >= 0.0),
     "label_mean": ("between -1 and 1 (bounds excluded)", lambda v: np.abs(v) < 1.0),
+    "correlation": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
+    "kurtosis": ("at least 1", lambda v: v >= 1.0),
     "target_overlap": ("between -1 and 1", lambda v: np.abs(v) <= 1.0),
 }
 
@@ -63,6 +66,7 @@ def gram_matrix(value: ArrayLike) -> Array:
     gram = numbers("gram", value)
     if gram.ndim < 2 or gram.shape[-2:] != (3, 3):
         raise ValueError(f"gram must have shape (..., 3, 3), got {gram.shape}")
+    require("gram", gram, np.abs(gram) <= LARGEST_PRODUCT, f"at most {LARGEST_PRODUCT:g} in size")
     flat = gram.reshape(-1, 3, 3)
     for start in range(0, flat.shape[0], ROWS_AT_ONCE):
         entries = flat[start : start + ROWS_AT_ONCE].reshape(-1, 9).T.copy()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents.arguments import checked, gram_matrix, plain
+from resolvent.equivalents.arguments import checked, gram_matrix, numbers, plain
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.bulk import ACCEPTED, solve_bulk
 from resolvent.equivalents.equations import Noise
@@ -29,6 +29,7 @@ COMPILED_ROWS = 4_000_000  # from here on the seconds that loading the compiled 
 WARM_ROWS = 1_000  # the same once they are loaded
 CERTAIN = 1e-9  # refinements above this come from rows that need pivoting or more digits
 ACCEPTED_DEFECT = 1e-3  # of the identity that sets the size of the derivatives
+INFINITE = 1e12  # the mean_spike that stands for the fixed column sums of softmax
 ROUNDING = 1e-9  # by which a training error may exceed one
 
 
@@ -67,6 +68,7 @@ def attention_errors(
     norm_variance: ArrayLike = 2.0,
     label_mean: ArrayLike = 0.0,
     target_overlap: ArrayLike = 1.0,
+    intercept: ArrayLike = False,
     compiled: bool | None = None,
 ) -> AttentionErrors:
     """Limits of the training and test error of a ridge probe on attention features.
@@ -92,6 +94,9 @@ def attention_errors(
         p Var(|z|^2/p), 2 for Gaussian noise.
     label_mean, target_overlap
         Mean of the labels, and t'y/n of the target (1: the labels, 0: random labels).
+    intercept
+        True where the columns of K have a fixed sum (softmax: `softmax_coefficients`), which acts like a free
+        intercept: mean_spike is infinite then, and what is given for it and a2 has no effect.
     compiled
         Run the loops compiled by Numba (the `fast` extra): the same numbers, sooner. Loading them takes
         a second, compiling them the first time on a machine about ten. Where Numba is installed None does
@@ -120,6 +125,7 @@ def attention_errors(
     >>> round(e.train, 4), round(e.test, 4), e.converged
     (0.3273, 0.7885, True)
     """
+    free = np.asarray(intercept, dtype=bool)
     args = checked(
         ratio=ratio,
         ridge=ridge,
@@ -127,8 +133,8 @@ def attention_errors(
         sigma2=sigma2,
         shift=shift,
         skip=skip,
-        mean_spike=mean_spike,
-        a2=a2,
+        mean_spike=np.where(free, INFINITE, numbers("mean_spike", mean_spike)),
+        a2=np.where(free, 0.0, numbers("a2", a2)),
         norm_variance=norm_variance,
         label_mean=label_mean,
         target_overlap=target_overlap,

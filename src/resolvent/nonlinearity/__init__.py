@@ -1,6 +1,7 @@
 """Entry-wise nonlinearities and their Hermite coefficients."""
 
 from resolvent.nonlinearity.card import Card, card
+from resolvent.nonlinearity.correlation import noise_covariance
 from resolvent.nonlinearity.moments import Moments
 from resolvent.nonlinearity.nonlinearity import (
     Coefficients,
@@ -17,6 +18,7 @@ __all__ = [
     "Nonlinearity",
     "card",
     "known_names",
+    "noise_covariance",
     "nonlinearity",
     "polynomial",
 ]

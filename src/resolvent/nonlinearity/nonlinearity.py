@@ -103,7 +103,7 @@ class Nonlinearity:
 
     def offset(self, scale: float = 1.0) -> float:
         """What centring subtracts: E f(scale xi) when centred, else 0."""
-        return self._expansion(scale).a0 if self.centred else 0.0
+        return self.expansion(scale).a0 if self.centred else 0.0
 
     def coefficients(self, scale: float = 1.0) -> Coefficients:
         """Hermite coefficients under N(0, scale^2), to a relative 1e-10; cached.
@@ -113,7 +113,7 @@ class Nonlinearity:
         >>> print(nonlinearity("relu").coefficients())
         a0 = 0  a1 = 0.5  a2 = 0.282095  nu = 0.340845  sigma2 = 0.0908451
         """
-        expansion = self._expansion(scale)
+        expansion = self.expansion(scale)
         a0, a1, sigma2 = (0.0 if self.centred else expansion.a0), expansion.a1, expansion.sigma2
         return Coefficients(a0, a1, expansion.coefficient(2), a0**2 + a1**2 + sigma2, sigma2)
 
@@ -127,7 +127,7 @@ class Nonlinearity:
         """
         if not 0 <= degree <= HIGHEST_DEGREE:
             raise ValueError(f"degree must be between 0 and {HIGHEST_DEGREE}, got {degree}")
-        return 0.0 if degree == 0 and self.centred else self._expansion(scale).coefficient(degree)
+        return 0.0 if degree == 0 and self.centred else self.expansion(scale).coefficient(degree)
 
     def moments(self, shift: ArrayLike, scale: ArrayLike, reference: float = 1.0) -> Moments:
         """m0 = E f(shift + scale xi), m1 = E[xi f(shift + scale xi)]/scale and second = E f^2, broadcasting.
@@ -167,9 +167,10 @@ class Nonlinearity:
 
     def parity(self, scale: float = 1.0) -> str:
         """`even`, `odd` or `neither`, of f less its mean."""
-        return self._expansion(scale).parity
+        return self.expansion(scale).parity
 
-    def _expansion(self, scale: float) -> Expansion:
+    def expansion(self, scale: float = 1.0) -> Expansion:
+        """Samples of f under N(0, scale^2) and their integrals; raises ValueError as `coefficients` does."""
         if not (np.isfinite(scale) and scale > 0):
             raise ValueError(f"scale must be positive and finite, got {scale}")
         return expand(self.function, self.breakpoints or (), float(scale), self.name)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from resolvent.compare import Comparison, TokenComparison
 from resolvent.plot.files import save
-from resolvent.plot.style import curve, points
+from resolvent.plot.style import curve, points, refined_curve
 from resolvent.predict import Prediction, predict
+from resolvent.refine import Refined, refine
 from resolvent.setting import Setting
 from resolvent.simulate import simulate
 
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 
 DECADES = 2.0  # on either side of the ridge that was asked for
 MEASURED, PREDICTED = 13, 97
+LEAST_REFINED, MOST_REFINED = 1e-6, 1e3  # ridges at which the refined curve is drawn
 
 
 def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) -> None:
@@ -29,13 +31,18 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
     ridges, fine = _ridges(setting)
     measured = simulate(replace(setting, ridge=ridges), n=m.n, draws=m.draws, seed=m.seed, progress=progress)
     predicted = predict(replace(setting, ridge=fine), p=m.p)
+    sparse = fine[::4][(fine[::4] >= LEAST_REFINED) & (fine[::4] <= MOST_REFINED)]
+    refined = refine(replace(setting, ridge=sparse), m.p) if sparse.size else Refined(None, None)
     figure, axes = _panels(setting)
     for ax, error in zip(axes, ("train", "test"), strict=True):
         for method in ("attention", "linear"):
             average = getattr(getattr(measured, method), error)
             curve(ax, method, fine, getattr(getattr(predicted, method), error))
+            if refined.attention is not None:
+                refined_curve(ax, method, sparse, getattr(getattr(refined, method), error))
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
+    _legend(figure, axes[0])
     figure.suptitle(f"{_title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
     save(figure, path)
 
@@ -56,8 +63,10 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
                 values = test[:, k]
                 points(ax, method, ridges, values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values)))
         _finish(ax, error)
+    _legend(figure, axes[0])
     figure.suptitle(
-        f"{own.standard.source}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}", fontsize=10
+        f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
+        fontsize=10,
     )
     save(figure, path)
 
@@ -69,7 +78,7 @@ def _ridges(setting: Setting) -> tuple[Array, Array]:
 
 
 def _panels(setting: Setting) -> tuple[Figure, tuple[Axes, Axes]]:
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    figure = Figure(figsize=(9.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax in (left, right):
         if setting.ridge:
@@ -77,12 +86,17 @@ def _panels(setting: Setting) -> tuple[Figure, tuple[Axes, Axes]]:
     return figure, (left, right)
 
 
+def _legend(figure: Figure, ax: Axes) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+
+
 def _finish(ax: Axes, error: str) -> None:
     ax.set_xscale("log")
     ax.set_xlabel("ridge")
     ax.set_ylabel("training error" if error == "train" else "test error")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False, fontsize=8)
 
 
 def _title(setting: Setting) -> str:

@@ -26,6 +26,12 @@ def curve(axes: Axes, method: str, x: Array, y: ArrayLike) -> None:
     )
 
 
+def refined_curve(axes: Axes, method: str, x: Array, y: ArrayLike) -> None:
+    """A curve of the refined equivalent, dotted."""
+    style = METHODS[method]
+    axes.plot(x, np.asarray(y), color=style["color"], linestyle=":", label=f"{style['label']}, refined")
+
+
 def points(axes: Axes, method: str, x: Array, y: ArrayLike, se: Array | None = None) -> None:
     """Measured points, with a bar of one standard error."""
     style = METHODS[method]

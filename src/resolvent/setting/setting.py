@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.equivalents.arguments import LARGEST_PRODUCT
 from resolvent.nonlinearity import Nonlinearity, nonlinearity
 from resolvent.setting.ranges import NON_NEGATIVE, Array, common_shape, flag, number
 from resolvent.setting.tokens import Tokens
@@ -64,6 +65,16 @@ class Setting:
             self.f.kept_diagonal(1)
         shape = common_shape({**self._numbers(), **self.weights.as_dict()})
         object.__setattr__(self, "shape", shape)
+        self._require_sizes()
+
+    def _require_sizes(self) -> None:
+        """Refuse vectors whose inner products double precision cannot hold against noise of size one."""
+        squares = np.diagonal(self.gram, axis1=-2, axis2=-1)
+        for index, name in enumerate(("snr", "key_norm", "query_norm")):
+            if np.any(squares[..., index] > LARGEST_PRODUCT):
+                flag_name = "align" if index and self.weights.align is not None else name
+                longest = float(np.sqrt(squares[..., index].max()))
+                raise ValueError(f"{flag_name} must keep vectors at most 1e6 long, got length {longest:g}")
 
     @property
     def gram(self) -> Array:

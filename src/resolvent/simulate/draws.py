@@ -6,13 +6,14 @@ depend on how many draws run at once. A single draw uses the cores for its colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+
+from resolvent.simulate.progress import bar
 
 Array = NDArray[np.float64]
 Task = Callable[[np.random.Generator, Executor | None], Array]
@@ -37,7 +38,7 @@ def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -
     done: dict[int, Array] = {}
     running: dict[Future[Array], int] = {}
     waiting = iter(range(draws))
-    with ThreadPoolExecutor(workers) as pool, _bar(draws, progress) as advance:
+    with ThreadPoolExecutor(workers) as pool, bar("draws", draws, progress) as advance:
         try:
             if draws == 1:
                 return task(stream(seed, 0), pool)[None]
@@ -58,24 +59,3 @@ def run_draws(task: Task, draws: int, seed: int, workers: int, progress: bool) -
 
 def _stack(done: dict[int, Array]) -> Array:
     return np.array([done[index] for index in sorted(done)])
-
-
-@contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, or nothing."""
-    if not shown:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    with Progress(
-        "draws",
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task("draws", total=total)
-        yield lambda: bar.advance(task)

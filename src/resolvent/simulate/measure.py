@@ -16,7 +16,7 @@ from resolvent.setting.ranges import integer
 from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.memory import workers_for
-from resolvent.simulate.probe import Probe
+from resolvent.simulate.probe import fitted
 from resolvent.simulate.sampling import draw, vectors
 
 Array = NDArray[np.float64]
@@ -112,6 +112,7 @@ def simulate(
     seed: int = 0,
     fresh: int | None = None,
     single: bool = False,
+    threads: int | None = None,
     progress: bool = False,
 ) -> Measurement:
     """Measure a setting exactly: sample tokens, build the features, solve the probe, average over draws.
@@ -127,6 +128,8 @@ def simulate(
         Fresh tokens per draw for the test error, n up to 4096 by default; 0 skips it (NaN).
     single
         Form products in float32 and add them up in float64: faster, errors about 1e-6.
+    threads
+        At most so many threads, all cores by default.
     progress
         Show a progress bar on stderr.
 
@@ -156,7 +159,8 @@ def simulate(
     p = round(float(setting.tokens.ratio) * n)
     if p < 2:
         raise ValueError(f"p = round(ratio n) must be at least 2, got {p}: raise ratio or n")
-    workers = workers_for(p, n, count, draws)
+    most = None if threads is None else integer("threads", threads, 1)
+    workers = workers_for(p, n, count, draws, most)
     task = partial(_draw, setting, p, n, count, single, np.atleast_1d(ridge))
 
     def record(values: Array) -> Measurement:
@@ -189,16 +193,14 @@ def _draw(
     new = draw(mu, fresh, label_mean, label_noise, rng)
     out = np.full((2, 2, ridge.size), np.nan)
 
-    probe = Probe.fit(features(attention, context.tokens, pool), context.targets)
-    out[0, 0] = probe.train(ridge)
+    built = features(attention, context.tokens, pool)
+    out[0, 0], w = fitted(built, context.targets, ridge)
     if fresh:
-        w = probe.weights(ridge)
         outputs = predictions(attention, context.tokens, w @ context.tokens, w, new.tokens, pool)
         out[0, 1] = np.mean((outputs - new.targets) ** 2, axis=1)
-    probe = Probe.fit(context.tokens, context.targets)
-    out[1, 0] = probe.train(ridge)
+    out[1, 0], w = fitted(context.tokens, context.targets, ridge)
     if fresh:
-        out[1, 1] = np.mean((probe.weights(ridge) @ new.tokens - new.targets) ** 2, axis=1)
+        out[1, 1] = np.mean((w @ new.tokens - new.targets) ** 2, axis=1)
     return out
 
 

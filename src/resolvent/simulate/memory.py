@@ -7,9 +7,9 @@ import os
 from resolvent.simulate.features import BLOCK
 
 
-def workers_for(p: int, n: int, fresh: int, draws: int) -> int:
+def workers_for(p: int, n: int, fresh: int, draws: int, most: int | None = None) -> int:
     """Workers that fit cores and memory; ValueError, saying how much is needed, when not even one does."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = min(core_count(), most or core_count())
     fixed, block = 8 * (p * (3 * n + fresh) + 4 * min(n, p) ** 2), 8 * 2 * BLOCK * (n + p)
     available = _available()
     if fixed + block > available:
@@ -20,6 +20,11 @@ def workers_for(p: int, n: int, fresh: int, draws: int) -> int:
     if draws == 1:
         return max(1, min(cores, (available - fixed) // block))
     return max(1, min(cores, draws, available // (fixed + block)))
+
+
+def core_count() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _available() -> int:

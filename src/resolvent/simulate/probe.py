@@ -5,7 +5,8 @@ With the eigenpairs (lambda_k, v_k) of H'H/n, its training error is
     E = (1/n) [ sum_k (ridge/(lambda_k + ridge))^2 (t'v_k)^2 + |t_perp|^2 ],
 
 and for p < n the p x p side gives the same from b = U'H t/n: E = 1 - sum_k b_k^2 (lambda_k + 2
-ridge)/(lambda_k + ridge)^2. Theory page, section 10.
+ridge)/(lambda_k + ridge)^2. A single ridge needs no eigenpairs: one linear solve is several times quicker.
+Theory page, section 10.
 """
 
 from __future__ import annotations
@@ -16,6 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+def fitted(features: Array, target: Array, ridge: Array) -> tuple[Array, Array]:
+    """Training errors (ridges,) and w (ridges, p) by the quicker way."""
+    if ridge.size == 1 and ridge[0] > 0.0:
+        return _solved(features, target, float(ridge[0]))
+    probe = Probe.fit(features, target)
+    return probe.train(ridge), probe.weights(ridge)
+
+
+def _solved(features: Array, target: Array, ridge: float) -> tuple[Array, Array]:
+    p, n = features.shape
+    if p <= n:
+        w = np.linalg.solve(features @ features.T + n * ridge * np.eye(p), features @ target)
+        rest = target - w @ features
+    else:  # H'w = t - n ridge a for a = (H'H + n ridge)^-1 t
+        dual = np.linalg.solve(features.T @ features + n * ridge * np.eye(n), target)
+        w, rest = features @ dual, n * ridge * dual
+    return np.array([rest @ rest / n]), w[None]
 
 
 @dataclass(frozen=True)

@@ -154,3 +154,58 @@ def test_beyond_double_precision_a_value_is_right_or_missing() -> None:
     expected = np.broadcast_to(1.0 - np.linspace(0.3, 0.8, 40)[:, None], e.train.shape)
     np.testing.assert_allclose(e.train[e.converged], expected[e.converged], atol=1e-5)
     assert np.all(e.test[e.converged] > 1e3)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ridge", "a1", "sigma2", "shift"),
+    [
+        (1.657910770683478, 5769.675755602583, -7.197851802262552e-05, 0.18706, -0.8824218084074271),
+        (
+            0.2879964856682742,
+            66.15053498936771,
+            0.0020986118334510888,
+            0.053541892013489245,
+            1.080245827859982,
+        ),
+        (1.0, 5.626169152148847, 2.2805516257097916e-05, 0.0009597143194105346, 0.07037143869547689),
+        (
+            425.47621056686705,
+            753.514858619908,
+            -0.0012478445366472166,
+            2.5990644687307736,
+            -0.20574047255270458,
+        ),
+        (
+            4.144108530283738,
+            0.5812975112103619,
+            -0.0010092805212395404,
+            0.00381865997676713,
+            -0.065436663231106,
+        ),
+        (10.110317639106663, 0.019218147647444096, -4.225925987926024e-06, 1.3078e-05, -0.002831556747633245),
+    ],
+)
+def test_small_slopes_with_a_shift_converge(
+    ratio: float, ridge: float, a1: float, sigma2: float, shift: float
+) -> None:
+    """alpha(rho) has a crest below the ridge: Newton's method circled between its two sides."""
+    e = attention_errors(ratio=ratio, ridge=ridge, a1=a1, sigma2=sigma2, gram=np.eye(3), shift=shift)
+    assert e.converged
+    assert e.iterations < 30
+
+
+def test_the_bulk_converges_wherever_alpha_has_a_crest() -> None:
+    rng = np.random.default_rng(0)
+    rows = 30_000
+    ratio, shift = 10.0 ** rng.uniform(-3.0, 3.0, rows), rng.normal(size=rows)
+    a1 = shift * 10.0 ** rng.uniform(-5.0, 0.2, rows)
+    e = attention_errors(
+        ratio=ratio,
+        ridge=np.clip(ratio * np.abs(shift**3 / a1) * 10.0 ** rng.normal(0.0, 1.5, rows), 1e-10, 1e4),
+        a1=a1,
+        sigma2=np.minimum(ratio * shift**2 * 10.0 ** rng.uniform(-6.0, 1.0, rows), 100.0),
+        gram=np.eye(3),
+        shift=shift,
+    )
+    assert np.all(e.converged)
+    assert e.iterations.mean() < 5.0

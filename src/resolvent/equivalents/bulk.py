@@ -116,7 +116,9 @@ def _step(stages: Stages, pars: Parameters, z: Point) -> tuple[Point, Array]:
 def _isolated(pars: Parameters, z: Point) -> Point:
     """Where Delta has three real roots, let rho stand for the one farthest from its neighbours.
 
-    All three describe the same alpha, but d alpha/d rho vanishes where the chosen one meets another.
+    All three describe the same alpha, but d alpha/d rho vanishes where the chosen one meets another: at the
+    crest of alpha(rho) and in the dip behind it. Where even the crest is below the ridge, alpha has to rise
+    beyond the dip: start where it is as high as at the crest again.
     """
     b0, x = physical(pars, z)
     y1 = -pars.a1 * z.rho
@@ -124,13 +126,18 @@ def _isolated(pars: Parameters, z: Point) -> Point:
     three = np.flatnonzero(spread2 > 0.0)
     if not three.size:
         return z
-    y1, b0, spread, a1 = y1[three], b0[three], np.sqrt(spread2[three]), pars.a1[three]
+    y1, b0, x, spread = y1[three], b0[three], x[three], np.sqrt(spread2[three])
+    c, gamma, a1 = pars.c[three], pars.gamma[three], pars.a1[three]
     middle = -b0 - 0.5 * y1
     roots = np.sort(np.stack([y1, middle - spread, middle + spread]), axis=0)
     alone = np.where(roots[2] - roots[1] > roots[1] - roots[0], roots[2], roots[0])
-    moved = (alone != y1) & (alone / a1 < 0.0)
+
+    # alpha/c = rho ((b0 - a1 rho)^2 + x), where a1 and b0 have one sign
+    size, b0 = np.abs(a1), np.abs(b0)
+    crest = (b0 * b0 + x) / (size * (2.0 * b0 + np.sqrt(b0 * b0 - 3.0 * x)))
+    low = c * crest * ((b0 - size * crest) ** 2 + x) < gamma
     rho = z.rho.copy()
-    rho[three[moved]] = -alone[moved] / a1[moved]
+    rho[three] = np.where(low, 2.0 * (b0 / size - crest), np.where(alone / a1 < 0.0, -alone / a1, rho[three]))
     return z._replace(rho=rho)
 
 

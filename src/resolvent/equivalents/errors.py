@@ -37,9 +37,10 @@ ROUNDING = 1e-9  # by which a training error may exceed one
 class AttentionErrors:
     """Limits of the attention probe, with the bulk's scalars and the certificate of the fixed point.
 
-    `residual` is the largest of the three equations' relative residuals, `converged` says that it is below
-    1e-9 and that rounding left the errors possible (train in [0, 1], test not negative). Where it is not,
-    every value is NaN.
+    `residual` is the largest of the three equations' relative residuals. `converged` says that it is below
+    1e-9, that rounding left the errors possible (train in [0, 1], test not negative), and that the
+    derivatives satisfy t'Qt/n = ridge t'Q^2 t/n + |w|^2 to 1e-3 before they are scaled to do so exactly.
+    Elsewhere every value is NaN.
     """
 
     train: Array | float

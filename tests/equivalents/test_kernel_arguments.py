@@ -85,8 +85,24 @@ def test_arguments_are_keywords_and_never_changed() -> None:
 def test_public_names() -> None:
     assert sorted(equivalents.__all__) == [
         "AttentionErrors",
+        "Factors",
         "LinearErrors",
+        "ProbeErrors",
+        "SoftmaxCoefficients",
+        "Spectrum",
         "attention_errors",
+        "attention_spectrum",
+        "covariance_linear_errors",
+        "features_spectrum",
+        "heads_errors",
+        "law_errors",
+        "law_linear_errors",
         "linear_errors",
+        "reduce_factors",
+        "reduce_matrix",
+        "score_variance",
+        "softmax_coefficients",
+        "weighted_heads_errors",
+        "weights_errors",
     ]
     assert all(hasattr(equivalents, name) for name in equivalents.__all__)

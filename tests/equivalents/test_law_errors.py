@@ -107,7 +107,7 @@ def test_empirical_spectrum_predicts_its_own_tokens(ratio, name):
     [
         (("rademacher", None), 0.5, "relu"),
         (("laplace", None), 2.0, "relu"),
-        (("student-t", 10.0), 0.5, "tanh"),
+        pytest.param(("student-t", 10.0), 0.5, "tanh", marks=pytest.mark.slow),
     ],
 )
 def test_other_entries_change_the_norm_fluctuation_alone(entries, ratio, name):

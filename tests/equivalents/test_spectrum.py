@@ -81,7 +81,7 @@ def test_attention_without_noise_is_marchenko_pastur():
     assert spectrum.mass == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("ratio", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.3, pytest.param(1.0, marks=pytest.mark.slow), 2.0])
 def test_mass_of_the_features_spectrum(ratio):
     spectrum = features_spectrum(ratio=ratio, gram=NONE, shift=0.1, **coefficients("tanh"))
     assert spectrum.mass == pytest.approx(1.0, abs=1e-6)
@@ -105,7 +105,11 @@ def sampled(name, c, n, snr, align, positive, skip):
 
 @pytest.mark.parametrize(
     ("name", "c", "snr", "align", "positive", "skip"),
-    [("tanh", 0.5, 2.0, 0.5, 0.5, 0.0), ("relu", 2.0, 2.0, 0.3, 0.5, 0.3), ("relu", 0.5, 2.0, 0.0, 0.7, 0.0)],
+    [
+        ("tanh", 0.5, 2.0, 0.5, 0.5, 0.0),
+        ("relu", 2.0, 2.0, 0.3, 0.5, 0.3),
+        pytest.param("relu", 0.5, 2.0, 0.0, 0.7, 0.0, marks=pytest.mark.slow),
+    ],
 )
 def test_spectra_are_those_of_sampled_matrices(name, c, snr, align, positive, skip):
     n = 1000 if c < 1 else 700

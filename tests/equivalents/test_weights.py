@@ -82,7 +82,7 @@ def symmetric(rng, p):
 @pytest.mark.parametrize(
     ("weights", "name", "ratio", "options"),
     [
-        (low_rank, "tanh", 0.5, {}),
+        pytest.param(low_rank, "tanh", 0.5, {}, marks=pytest.mark.slow),
         (low_rank, "relu", 2.0, {"skip": 0.4}),
         (symmetric, "relu", 0.5, {"label_mean": 0.4, "target_overlap": 0.8}),
         (antisymmetric, "tanh", 2.0, {"label_mean": 0.4}),

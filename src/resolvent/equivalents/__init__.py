@@ -1,8 +1,9 @@
 """Deterministic equivalents: arrays in, arrays out."""
 
+from resolvent.equivalents.covariance import covariance_linear_errors
 from resolvent.equivalents.errors import AttentionErrors, attention_errors
 from resolvent.equivalents.factors import Factors, reduce_factors, reduce_matrix
-from resolvent.equivalents.heads import covariance_linear_errors, heads_errors, weighted_heads_errors
+from resolvent.equivalents.heads import heads_errors, weighted_heads_errors
 from resolvent.equivalents.law import law_errors, law_linear_errors, score_variance
 from resolvent.equivalents.linear import LinearErrors, linear_errors
 from resolvent.equivalents.probe import ProbeErrors

@@ -47,7 +47,7 @@ def refine(setting: Setting, p: int) -> Refined:
 
     >>> from resolvent import Setting, Weights
     >>> round(refine(Setting(weights=Weights.aligned(1.0)), 64).attention.train, 3)
-    0.31
+    0.311
     """
     reason = _unfit(setting, p)
     if reason is not None:

@@ -23,7 +23,14 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="lo
 
 def start(path):
     command = [sys.executable, str(PROGRAM), str(path), str(WORKERS)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listen_to_ctrl_c
+    )
+
+
+def listen_to_ctrl_c():
+    """A process started in the background of a script ignores it otherwise."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def lines(path):

@@ -38,7 +38,7 @@ def best_ridge(test_error: Error, count: int) -> Best:
         return _numbers(test_error(10.0**power, rows))
 
     powers = np.arange(LOW - 1.0, HIGH + 2.0)
-    scan = np.stack([error(np.full(count, power), rows) for power in powers])
+    scan = error(np.repeat(powers, count), np.tile(rows, powers.size)).reshape(powers.size, count)
     least = np.argmin(scan[1:-1], axis=0) + 1
     sides = [(powers[least + i], scan[least + i, rows]) for i in (-1, 0, 1)]
     (a, at_a), (b, at_b), (c, at_c) = sides

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.equivalents import linear_errors
 from resolvent.phase.best import ZERO_PROBE
-from resolvent.phase.best import best_ridge as minimised
 from resolvent.phase.minimum import Rows
+from resolvent.phase.plane import best_ridges
 from resolvent.predict import predict
 from resolvent.setting import Setting
 from resolvent.setting.ranges import number
@@ -174,19 +174,19 @@ def _at_best_ridge(setting: Setting, x: Axis, y: Axis) -> Phase:
         return limits.train, limits.test
 
     shape = (y.values.size, x.values.size)
-    found = [_at_best(errors, xs.size) for errors in (attention, linear)]
-    ridges = np.stack([ridge.reshape(shape) for ridge, _ in found])
-    ours, theirs = (values.reshape(2, *shape) for _, values in found)
+    found = [_at_best(errors, shape) for errors in (attention, linear)]
+    ridges = np.stack([ridge for ridge, _ in found])
+    ours, theirs = (values for _, values in found)
     converged = np.asarray(np.isfinite([ours, theirs]).all(axis=(0, 1)))
     return Phase(setting, x, y, ours, theirs, converged, ridges)
 
 
-def _at_best(errors: Callable[[Array, Rows], Pair], count: int) -> tuple[Array, Array]:
-    """A method's best ridge, and its training and test error there."""
-    best = minimised(lambda ridge, rows: np.asarray(errors(ridge, rows)[1]), count)
-    finite = np.isfinite(best.ridge)
-    train, test = errors(np.where(finite, best.ridge, 1.0), np.arange(count))
-    return best.ridge, np.stack([np.where(finite, train, ZERO_PROBE), np.where(finite, test, ZERO_PROBE)])
+def _at_best(errors: Callable[[Array, Rows], Pair], shape: tuple[int, int]) -> tuple[Array, Array]:
+    """A method's best ridge, and its training and test error there: (y, x) and (error, y, x)."""
+    best = best_ridges(lambda ridge, rows: np.asarray(errors(ridge, rows)[1]), shape)
+    finite = np.isfinite(best)
+    at_best = errors(np.where(finite, best, 1.0).ravel(), np.arange(best.size))
+    return best, np.stack([np.where(finite, np.reshape(e, shape), ZERO_PROBE) for e in at_best])
 
 
 def _axis(side: str, given: Any) -> Axis:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from benchmarks import (  # noqa: F401  (each import registers one)
+    bidiagonal,
     cold_start,
     dask_overhead,
     devices,

@@ -11,6 +11,7 @@ from benchmarks import (  # noqa: F401  (each import registers one)
     devices,
     engine,
     ridge_curve,
+    scaling,
     settings_per_second,
     sweeps,
 )

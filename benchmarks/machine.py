@@ -18,7 +18,7 @@ def machine() -> dict[str, object]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -28,6 +28,10 @@ def machine() -> dict[str, object]:
             for library in threadpool_info()
         ],
     }
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _processor() -> str:

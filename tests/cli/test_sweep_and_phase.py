@@ -9,6 +9,7 @@ import pytest
 
 from resolvent import Setting, Tokens, Weights, predict, sweep
 from resolvent.cli.axes import axis
+from resolvent.sweep.journal import Journal
 
 GRID = (
     "sweep",
@@ -174,6 +175,17 @@ def test_another_sweep_on_the_same_file_is_refused(resolvent, tmp_path):
     refused = resolvent(*GRID, "--ratio", "2", "-o", path)
     assert refused.status == 2
     assert "ratio is 0.5 there and 2.0 here" in refused.err
+
+
+def test_a_sweep_that_another_is_at_work_on_is_refused_in_one_line(resolvent, tmp_path):
+    path = tmp_path / "s.parquet"
+    command = (*GRID, *MEASURED, "-o", str(path))
+    assert resolvent(*command).status == 0
+    with Journal(tmp_path / "s.parquet.journal").alone():
+        refused = resolvent(*command)
+    assert (refused.status, refused.out, refused.err.count("\n")) == (1, "", 1)
+    assert "s.parquet.journal is in use by another sweep" in refused.err
+    assert resolvent(*command).status == 0
 
 
 def test_values_of_an_axis():

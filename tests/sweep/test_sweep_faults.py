@@ -206,3 +206,14 @@ def test_a_dask_worker_that_is_killed_loses_nothing(tmp_path, undisturbed):
     assert result.identical(undisturbed)
     cells = [json.loads(line)["cell"] for line in lines(path)]
     assert sorted(cells) == list(range(len(MANY["snr"])))
+
+
+def test_a_second_sweep_on_the_same_file_is_refused_until_the_first_ends(tmp_path, undisturbed):
+    path = tmp_path / "sweep.nc"
+    first = start(path)
+    wait_for(lambda: len(lines(path)) > 0)
+    with pytest.raises(BlockingIOError, match=r"journal is in use by another sweep: wait for its end$"):
+        many(path)
+    first.kill()
+    first.communicate()
+    assert many(path).identical(undisturbed)

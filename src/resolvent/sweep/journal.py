@@ -16,6 +16,8 @@ import os
 import socket
 import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,30 @@ class Journal:
             return dict(found)
         except (ValueError, TypeError):
             raise ValueError(f"{path} can't be read: remove {self.folder} or choose another file") from None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs out of the folder. The lock is the system's and ends with this process, however
+        that ends; where there is none (Windows, some network disks) two runs measure cells twice.
+
+        Raises BlockingIOError when another run holds the folder.
+        """
+        try:
+            from fcntl import LOCK_EX, LOCK_NB, flock
+        except ImportError:
+            yield
+            return
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            try:
+                flock(folder, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                raise BlockingIOError(f"{self.folder} is in use by another sweep: wait for its end") from None
+            except OSError:
+                pass  # the disk knows no locks
+            yield
+        finally:
+            os.close(folder)
 
     def append(self, cell: int, values: Array) -> None:
         """Write a finished cell, on the disk when this returns."""

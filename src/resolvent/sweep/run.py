@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,8 @@ def sweep(
     ImportError
         When an optional library is missing.
     OSError
-        When a file can't be written or a worker died. What was finished is kept.
+        When a file can't be written, a worker died or another sweep is at work on the same path. What was
+        finished is kept.
     Stopped
         On Ctrl-C, a KeyboardInterrupt with the finished part of the dataset.
 
@@ -99,7 +100,8 @@ def sweep(
     dataset = labelled(grid, predicted(grid, sizes and sizes.n), sizes)
     journal = None if path is None else _journal(path, dataset, sizes)
     if sizes is not None:
-        dataset = _measured(dataset, grid, sizes, journal, executor, workers, progress)
+        with nullcontext() if journal is None else journal.alone():
+            dataset = _measured(dataset, grid, sizes, journal, executor, workers, progress)
     if path is not None:
         save(dataset, path)
     return dataset

@@ -16,6 +16,8 @@ SETTINGS = [
     Setting(Tokens(0.5, 1.0), ANGLES, "gelu", ridge=RIDGES, skip=0.7),
     Setting(Tokens(0.5, 1.0), ANGLES, "t + t^2/2", centred=False, ridge=RIDGES, keep_diagonal=False),
     Setting(Tokens(2.0, 1.0), Weights.none(), "leaky_relu", centred=False, ridge=0.1, keep_diagonal=True),
+    Setting(Tokens(0.5, 2.0), Weights.aligned(1.0), "sin", ridge=0.1),
+    Setting(Tokens(0.5, 2.0), Weights.aligned(1.0), "cubic", ridge=0.0),
 ]
 
 
@@ -39,6 +41,15 @@ def test_without_fresh_tokens_there_is_no_test_error(library):
     np.testing.assert_allclose(
         m.values[:, :, 0], simulate(Setting(), n=40, draws=2).values[:, :, 0], rtol=1e-10
     )
+
+
+def test_a_single_ridge_needs_no_eigenpairs(monkeypatch):
+    pytest.importorskip("array_api_strict", reason="needs array_api_strict")
+    monkeypatch.delattr("resolvent.simulate.elsewhere._fit")
+    m = simulate(Setting(), n=40, draws=2, device="array_api_strict")
+    np.testing.assert_allclose(m.values, simulate(Setting(), n=40, draws=2).values, rtol=1e-10)
+    with pytest.raises(NameError, match="_fit"):
+        simulate(Setting(ridge=[0.1, 1.0]), n=40, draws=2, device="array_api_strict")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

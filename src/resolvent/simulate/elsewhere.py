@@ -1,7 +1,8 @@
 """One draw on a device: the same algorithm as `features` and `probe`, without writing into an array.
 
-H = X (f(X'MX/sqrt p)/sqrt p + skip I) by blocks of columns, one eigendecomposition for the whole ridge curve,
-and what is small (eigenvalues, coefficients) in NumPy. Theory page, section 10.
+H = X (f(X'MX/sqrt p)/sqrt p + skip I) by blocks of columns; one eigendecomposition for the whole ridge curve,
+or one solve for a single ridge; and what is small (eigenvalues, coefficients) in NumPy. Theory page, section
+10.
 """
 
 from __future__ import annotations
@@ -38,10 +39,9 @@ def draw_errors(device: Device, model: Model, context: Sample, fresh: Sample, ri
     features = _attended(device, model, tokens, tokens, own=True)
     attended = _attended(device, model, tokens, new, own=False)
     for method, (given, asked) in enumerate(((features, attended), (tokens, new))):
-        probe = _fit(device, given, context.targets)
-        out[method, 0] = probe.train(ridge)
+        out[method, 0], w = _fitted(device, given, context.targets, ridge)
         if fresh.targets.size:
-            outputs = device.numpy(_weights(device, probe, ridge) @ asked)
+            outputs = device.numpy(w @ asked)
             out[method, 1] = np.mean((outputs - fresh.targets) ** 2, axis=1)
     return out
 
@@ -61,6 +61,27 @@ def _attended(device: Device, model: Model, tokens: Foreign, queries: Foreign, o
             scores = xp.where(rows == columns, 0.0 * tokens[0, 0], scores)
         parts.append(tokens @ scores / float(np.sqrt(p)) + model.skip * queries[:, start:stop])
     return xp.concat(parts, axis=1) if parts else queries
+
+
+def _fitted(device: Device, features: Foreign, target: Array, ridge: Array) -> tuple[Array, Foreign]:
+    """Training errors, and w (ridges, p) on the device; a single ridge is solved for, as in `probe`."""
+    if ridge.size == 1 and ridge[0] > 0.0:
+        return _solved(device, features, target, float(ridge[0]))
+    probe = _fit(device, features, target)
+    return probe.train(ridge), _weights(device, probe, ridge)
+
+
+def _solved(device: Device, features: Foreign, target: Array, ridge: float) -> tuple[Array, Foreign]:
+    xp, (p, n) = device.xp, features.shape
+    other, wanted = xp.matrix_transpose(features), device.array(target[:, None])
+    ridges = device.array(n * ridge * np.eye(min(p, n)))
+    if p <= n:
+        w = xp.linalg.solve(features @ other + ridges, features @ wanted)
+        rest = device.numpy(wanted - other @ w)[:, 0]
+    else:
+        dual = xp.linalg.solve(other @ features + ridges, wanted)
+        w, rest = features @ dual, n * ridge * device.numpy(dual)[:, 0]
+    return np.array([rest @ rest / n]), xp.matrix_transpose(w)
 
 
 def _fit(device: Device, features: Foreign, target: Array) -> Probe:

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from resolvent import Setting, Tokens, Weights, phase, predict, simulate
+from resolvent.setting.variation import varied
 
 ALIGNED = Setting(weights=Weights.aligned(1.0))
 RATIOS, SNRS = np.geomspace(0.2, 4.0, 9), np.linspace(0.0, 6.0, 7)
@@ -160,3 +161,21 @@ def test_a_figure_of_both_comparisons_is_written(suffix, tmp_path):
     plane = ("ratio", RATIOS), ("snr", SNRS)
     plot_phase(tmp_path / f"phase{suffix}", phase(ALIGNED, *plane), phase(ALIGNED, *plane, best_ridge=True))
     assert (tmp_path / f"phase{suffix}").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(Tokens(1.0, 1.0), Weights.matrix(np.diag([1.0, 0.5, -0.5, 0.0]))),
+        Setting(Tokens(0.5, 1.0, covariance=np.diag([0.5, 1.0, 1.5]))),
+    ],
+    ids=["matrix", "covariance"],
+)
+def test_settings_without_a_ridgeless_limit_have_a_best_ridge(setting):
+    p = phase(setting, ("label_noise", [0.0, 0.2]), ("snr", [0.5, 2.0]), best_ridge=True)
+    for k, method in enumerate(("attention", "linear")):
+        best, ridge = (p.attention, p.linear)[k][1, 1, 1], p.ridges[k, 1, 1]
+        at = varied(setting, {"label_noise": 0.2, "snr": 2.0, "ridge": ridge * np.array([0.8, 1.0, 1.25])})
+        test = getattr(predict(at), method).test
+        assert test[1] == pytest.approx(best, rel=1e-9)
+        assert test[1] < min(test[0], test[2])

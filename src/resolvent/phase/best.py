@@ -1,7 +1,8 @@
 """The ridge of the least test error, for many settings at once.
 
-Candidates are 0, powers of ten from LOW to HIGH, and infinity, where the probe is zero and its error one; the
-best power is refined between its neighbours. A second minimum much narrower than a decade would be missed.
+Candidates are 0 (if wanted), powers of ten from LOW to HIGH, and infinity, where the probe is zero and its
+error one; the best power is refined between its neighbours. A second minimum much narrower than a decade
+would be missed.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ class Best(NamedTuple):
     test: Array
 
 
-def best_ridge(test_error: Error, count: int) -> Best:
-    """Minimise test_error(ridge, rows) over the ridge, for rows 0 to count - 1. NaN counts as infinite."""
+def best_ridge(test_error: Error, count: int, *, ridgeless: bool = True) -> Best:
+    """Minimise test_error(ridge, rows) over the ridge, for rows 0 to count - 1. NaN counts as infinite.
+
+    Without `ridgeless` the ridge 0 is no candidate.
+    """
     rows = np.arange(count)
 
     def error(power: Array, rows: Rows) -> Array:
@@ -43,8 +47,8 @@ def best_ridge(test_error: Error, count: int) -> Best:
     sides = [(powers[least + i], scan[least + i, rows]) for i in (-1, 0, 1)]
     (a, at_a), (b, at_b), (c, at_c) = sides
     power, test = minimum(error, Bracket(a, b, c, at_a, at_b, at_c), WIDTH)
-    ridgeless = _numbers(test_error(np.zeros(count), rows))
-    ridge, test = np.where(ridgeless < test, 0.0, 10.0**power), np.minimum(ridgeless, test)
+    at_zero = _numbers(test_error(np.zeros(count), rows)) if ridgeless else np.full(count, np.inf)
+    ridge, test = np.where(at_zero < test, 0.0, 10.0**power), np.minimum(at_zero, test)
     useless = test > ZERO_PROBE - ROUNDING
     return Best(np.where(useless, np.inf, ridge), np.where(useless, ZERO_PROBE, test))
 

@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents import linear_errors
+from resolvent.equivalents import AttentionErrors, LinearErrors, ProbeErrors
 from resolvent.phase.best import ZERO_PROBE
 from resolvent.phase.minimum import Rows
 from resolvent.phase.plane import best_ridges
-from resolvent.predict import predict
+from resolvent.predict import ConvergenceError, predict
+from resolvent.predict.prediction import LARGE
+from resolvent.predict.routes import attention_limits, linear_limits, takes_ridge_zero
 from resolvent.setting import Setting
 from resolvent.setting.ranges import number
 from resolvent.setting.variation import NUMBERS, varied
 
 Array = NDArray[np.float64]
-Pair = tuple[Array | float, Array | float]
+Limits = AttentionErrors | ProbeErrors | LinearErrors
 
 ERRORS = ("train", "test")
 TIE = 1e-9  # errors closer than this are equal: it is the solver's tolerance
@@ -162,31 +164,31 @@ def _at_best_ridge(setting: Setting, x: Axis, y: Axis) -> Phase:
     def at(ridge: Array, rows: Rows) -> Setting:
         return varied(setting, {x.name: xs[rows], y.name: ys[rows], "ridge": ridge})
 
-    def attention(ridge: Array, rows: Rows) -> Pair:
-        limits = predict(at(ridge, rows)).attention
-        return limits.train, limits.test
+    def attention(ridge: Array, rows: Rows) -> Limits:
+        return attention_limits(at(ridge, rows), LARGE)
 
-    def linear(ridge: Array, rows: Rows) -> Pair:
-        tokens = at(ridge, rows).tokens
-        limits = linear_errors(
-            ratio=tokens.ratio, ridge=ridge, snr=tokens.snr, target_overlap=tokens.target_overlap
-        )
-        return limits.train, limits.test
+    def linear(ridge: Array, rows: Rows) -> Limits:
+        return linear_limits(at(ridge, rows))
 
-    shape = (y.values.size, x.values.size)
-    found = [_at_best(errors, shape) for errors in (attention, linear)]
+    shape, ridgeless = (y.values.size, x.values.size), takes_ridge_zero(setting)
+    found = [_at_best(limits, shape, ridgeless) for limits in (attention, linear)]
     ridges = np.stack([ridge for ridge, _ in found])
     ours, theirs = (values for _, values in found)
     converged = np.asarray(np.isfinite([ours, theirs]).all(axis=(0, 1)))
+    if not converged.any():
+        raise ConvergenceError(f"the fixed point did not converge anywhere on {x.name} and {y.name}")
     return Phase(setting, x, y, ours, theirs, converged, ridges)
 
 
-def _at_best(errors: Callable[[Array, Rows], Pair], shape: tuple[int, int]) -> tuple[Array, Array]:
+def _at_best(
+    limits: Callable[[Array, Rows], Limits], shape: tuple[int, int], ridgeless: bool
+) -> tuple[Array, Array]:
     """A method's best ridge, and its training and test error there: (y, x) and (error, y, x)."""
-    best = best_ridges(lambda ridge, rows: np.asarray(errors(ridge, rows)[1]), shape)
+    best = best_ridges(lambda r, rows: np.asarray(limits(r, rows).test), shape, ridgeless=ridgeless)
     finite = np.isfinite(best)
-    at_best = errors(np.where(finite, best, 1.0).ravel(), np.arange(best.size))
-    return best, np.stack([np.where(finite, np.reshape(e, shape), ZERO_PROBE) for e in at_best])
+    there = limits(np.where(finite, best, 1.0).ravel(), np.arange(best.size))
+    errors = (np.where(finite, np.reshape(e, shape), ZERO_PROBE) for e in (there.train, there.test))
+    return best, np.stack(list(errors))
 
 
 def _axis(side: str, given: Any) -> Axis:

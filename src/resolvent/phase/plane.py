@@ -24,13 +24,16 @@ STENCIL = 4  # points a side that one is interpolated from
 TOLERANCE = 3e-4  # decades, on a detail; the points interpolated from there err by a sixteenth
 
 
-def best_ridges(test_error: Error, shape: tuple[int, int]) -> Array:
+def best_ridges(test_error: Error, shape: tuple[int, int], *, ridgeless: bool = True) -> Array:
     """The ridge of the least test_error(ridge, rows) over a plane; row y nx + x is the point (y, x)."""
     up, across = (_grids(size, max(map(_halvings, shape))) for size in shape)
 
     def searched(rows: Rows) -> Array:
+        def error(ridge: Array, part: Rows) -> Array:
+            return test_error(ridge, rows[part])
+
         with np.errstate(divide="ignore"):
-            return np.log10(best_ridge(lambda ridge, part: test_error(ridge, rows[part]), rows.size).ridge)
+            return np.log10(best_ridge(error, rows.size, ridgeless=ridgeless).ridge)
 
     power = searched(np.add.outer(up[0] * shape[1], across[0]).ravel()).reshape(up[0].size, across[0].size)
     rough = np.ones(power.shape, dtype=bool)

@@ -43,13 +43,15 @@ def attention_limits(setting: Setting, size: int) -> AttentionErrors | ProbeErro
     refuse_unequal_norms(setting)
     if setting.dimension is not None:
         return _pointwise(setting, _matrix_errors)
-    if (
-        len(setting.heads) > 1
-        or setting.tokens.population
-        or isinstance(setting.head.weights, LowRankWeights)
-    ):
+    if not takes_ridge_zero(setting):
         return _pointwise(setting, lambda point: _identity_errors(point, size))
     return _scalar_errors(setting, size)
+
+
+def takes_ridge_zero(setting: Setting) -> bool:
+    """Whether the scalar route, which has a ridgeless limit, serves the setting."""
+    plain_noise = setting.dimension is None and setting.tokens.population is None
+    return plain_noise and len(setting.heads) == 1 and not isinstance(setting.head.weights, LowRankWeights)
 
 
 def linear_limits(setting: Setting) -> LinearErrors | ProbeErrors:

@@ -16,14 +16,19 @@ COMMANDS = {
 
 @benchmark("cold_start", "how long does a command take as a whole process?")
 def cold_start(quick: bool) -> list[Row]:
-    walls = {}
+    took = {}
     for name, arguments in COMMANDS.items():
         call = [sys.executable, *arguments]
-        walls[name] = timed(
+        took[name] = timed(
             lambda call=call: subprocess.run(call, check=True, capture_output=True), 2 if quick else 5
-        ).wall
-    first = next(iter(walls.values()))
+        )
+    first = next(iter(took.values()))
     return [
-        {"process": name, "seconds": wall, "x python with numpy": wall / first}
-        for name, wall in walls.items()
+        {
+            "process": name,
+            "seconds": timing.wall,
+            "of one core": timing.cpu,
+            "x python with numpy": timing.wall / first.wall,
+        }
+        for name, timing in took.items()
     ]

@@ -62,35 +62,36 @@ def ridge_curve(quick: bool) -> list[Row]:
     tokens = rng.standard_normal((p, n)) + 0.02 * labels
     zero = np.zeros(p)
     built = features(Attention(F.evaluate, zero, zero), tokens)
-    ours = timed(lambda: curve(tokens, labels), 3).wall
-    bare = timed(lambda: Probe.fit(built, labels).train(RIDGES), 2).wall
-    inverse = timed(lambda: solve_in_token_space(built, 0.1), 1).wall
-    anew = timed(lambda: features(Attention(F.evaluate, zero, zero), tokens), 1).wall
-    rows = [
+    ours = timed(lambda: curve(tokens, labels), 3)
+    bare = timed(lambda: Probe.fit(built, labels).train(RIDGES), 2)
+    inverse = timed(lambda: solve_in_token_space(built, 0.1), 1)
+    anew = timed(lambda: features(Attention(F.evaluate, zero, zero), tokens), 1)
+    ways = [
         ("features and curve, resolvent", ours),
-        ("its parts: two products, f, eigh", timed(lambda: parts(tokens), 3).wall),
+        ("its parts: two products, f, eigh", timed(lambda: parts(tokens), 3)),
         ("curve alone from features, resolvent", bare),
-        ("50 solves of p x p, numpy", 50 * timed(lambda: one_solve(built, labels, 0.1), 2).wall),
-        ("50 inverses of n x n, numpy", 50 * inverse),
-        ("the same, features built anew for each", 50 * (inverse + anew)),
+        ("50 solves of p x p, numpy", timed(lambda: one_solve(built, labels, 0.1), 2).times(50)),
+        ("50 inverses of n x n, numpy", inverse.times(50)),
+        ("the same, features built anew for each", (inverse + anew).times(50)),
     ]
     if importlib.util.find_spec("sklearn") is not None:
         from sklearn.linear_model import Ridge, RidgeCV
 
         plain = Ridge(alpha=0.1 * n, fit_intercept=False)
-        rows.append(
-            ("50 fits of scikit-learn's Ridge", 50 * timed(lambda: plain.fit(built.T, labels), 1).wall)
-        )
         cv = RidgeCV(alphas=RIDGES * n, fit_intercept=False)
-        rows.append(("scikit-learn's RidgeCV", timed(lambda: cv.fit(built.T, labels), 1).wall))
+        ways += [
+            ("50 fits of scikit-learn's Ridge", timed(lambda: plain.fit(built.T, labels), 1).times(50)),
+            ("scikit-learn's RidgeCV", timed(lambda: cv.fit(built.T, labels), 1)),
+        ]
     return [
         {
             "way": name,
             "p": p,
             "n": n,
-            "seconds": wall,
-            "x features and curve": wall / ours,
-            "x curve": wall / bare,
+            "seconds": took.wall,
+            "of one core": took.cpu,
+            "x features and curve": took.wall / ours.wall,
+            "x curve": took.wall / bare.wall,
         }
-        for name, wall in rows
+        for name, took in ways
     ]

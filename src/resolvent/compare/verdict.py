@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from resolvent.caution import LARGE_SCORE, low_rank_score
 from resolvent.setting import Setting
 from resolvent.simulate import Average
 
@@ -13,7 +14,6 @@ Winner = Literal["attention", "linear", "tie"]
 
 ERRORS = {"train": "training", "test": "test"}
 TIE = 2.0  # paired standard errors
-LARGE_SCORE = 0.3  # of the low-rank part of a score, above which linearising f in it is rough
 WEAK = 0.05  # alignment share below which weights do not point at the signal
 
 
@@ -60,9 +60,7 @@ def _reason(setting: Setting, winner: Winner) -> str:
 
 def cautions(setting: Setting, p: int) -> list[str]:
     """Sentences on what makes the limit unreliable at dimension p (theory page, section 11)."""
-    gram = setting.gram.reshape(-1, 3, 3)[0]
-    score = gram[0, 0] + abs(gram[0, 1] * gram[0, 2]) + np.sqrt(gram[1, 1] * gram[2, 2])
-    size = float(score / np.sqrt(p))
+    size = low_rank_score(setting, p)
     if size <= LARGE_SCORE:
         return []
     return [

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent.callable_module import call_as
 from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.equivalents.outliers import Outlier
-from resolvent.predict import LARGE
+from resolvent.nonlinearity import Nonlinearity
+from resolvent.predict.prediction import LARGE
+from resolvent.predict.routes import refuse_unequal_norms
 from resolvent.setting import Setting
-from resolvent.simulate.eigenvalues import Of, check_of, eigenvalues
+from resolvent.simulate.eigenvalues import Of, eigenvalues
+from resolvent.simulate.measure import sizes
 
 Array = NDArray[np.float64]
 
@@ -113,8 +117,10 @@ def spectrum(
     seed=seed)`, and what depends on the size (a kept diagonal, the mean of an uncentred f) is taken there.
     The ridge of the setting plays no part, nor does noise in the targets.
 
-    Raises ValueError for an `of` or a size out of range, a setting with arrays (its ridge aside), a K that is
-    not symmetric and an uncentred f without n; ArithmeticError where the mass is not 1 to 1e-6.
+    The theory here covers one head with an entry-wise f, weights I + low rank, and white noise of any law of
+    its entries. Raises ValueError for another setting, one with arrays (its ridge aside), an `of` or a size
+    out of range, a K that is not symmetric and an uncentred f without n; ArithmeticError where the mass is
+    not 1 to 1e-6.
 
     Source: theory page, sections 4, 5 and 8d; the law of K without spikes is Cheng and Singer's.
 
@@ -124,33 +130,51 @@ def spectrum(
     outlier   3.9522  signal
     mass      1.0000000
     """
-    check_of(of, setting)
-    if replace(setting, ridge=0.0).shape:
-        raise ValueError(f"spectrum takes one setting, got arrays of shape {setting.shape}")
-    a = setting.f.coefficients()
-    if n is None and a.a0 != 0.0:
-        raise ValueError("n must be given for an uncentred f: its mean adds an eigenvalue that grows with n")
-    values = None if n is None else eigenvalues(setting, of=of, n=n, seed=seed)
-    p = LARGE if n is None else round(float(setting.tokens.ratio) * n)
-    limit = _limit(setting, of, p)
-    if n is None or values is None:
-        return SettingSpectrum(setting, of, limit, None)
+    f = _checked(setting, of)
+    if n is None:
+        if f.coefficients().a0 != 0.0:
+            raise ValueError(
+                "n must be given for an uncentred f: its mean adds an eigenvalue that grows with n"
+            )
+        return SettingSpectrum(setting, of, _limit(setting, f, of, LARGE), None)
+    n, p = sizes(setting, n)
+    limit = _limit(setting, f, of, p)
+    values = eigenvalues(setting, of=of, n=n, seed=seed)
     isolated = _isolated(limit, edge_margins(limit, n), values)
     return SettingSpectrum(setting, of, limit, SampledSpectrum(n, p, seed, values, isolated))
 
 
-def _limit(setting: Setting, of: Of, p: int) -> Spectrum:
-    f, a, tokens = setting.f, setting.f.coefficients(), setting.tokens
+def _checked(setting: Setting, of: str) -> Nonlinearity:
+    """The nonlinearity of a setting that the theory covers; ValueError otherwise."""
+    if of not in get_args(Of):
+        raise ValueError(f"of must be attention or features, got {of!r}")
+    if replace(setting, ridge=0.0).shape:
+        raise ValueError(f"spectrum takes one setting, got arrays of shape {setting.shape}")
+    refuse_unequal_norms(setting)
+    if len(setting.heads) > 1:
+        raise ValueError(f"spectrum takes one head, got {len(setting.heads)}")
+    if not isinstance(setting.f, Nonlinearity):
+        raise ValueError("spectrum takes an entry-wise f: the columns of softmax are normalised")
+    if setting.dimension is not None:
+        raise ValueError("spectrum takes weights I + low rank, got a matrix")
+    if setting.tokens.population is not None:
+        raise ValueError("spectrum takes white noise, got a covariance")
+    return setting.f
+
+
+def _limit(setting: Setting, f: Nonlinearity, of: Of, p: int) -> Spectrum:
+    a, tokens = f.coefficients(), setting.tokens
     kernel: Callable[..., Spectrum] = attention_spectrum if of == "attention" else features_spectrum
     skip = {"skip": setting.skip} if of == "features" else {}
     limit: Spectrum = kernel(
         ratio=float(tokens.ratio),
         a1=a.a1,
         sigma2=a.sigma2,
-        gram=setting.gram.reshape(3, 3),
+        gram=setting.gram,
         shift=f.kept_diagonal(p) if setting.keep_diagonal else 0.0,
         mean_spike=a.a0 * np.sqrt(float(p)),
         a2=a.a2,
+        norm_variance=tokens.norm_variance,
         label_mean=float(tokens.label_mean),
         **skip,
     )

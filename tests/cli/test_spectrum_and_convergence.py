@@ -55,7 +55,7 @@ def test_convergence(resolvent, tmp_path):
         (("spectrum", "--plot", "spectrum.gif"), "--plot must end in .png"),
         (
             ("spectrum", "--of", "attention", "--key-norm", "1", "--query-norm", "2"),
-            "--of must be features where w_K and w_Q differ",
+            "keys and queries must be equal: otherwise K is not symmetric and its spectrum not real",
         ),
         (
             ("convergence", "--sizes", "64,many"),

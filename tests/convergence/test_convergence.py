@@ -75,7 +75,7 @@ def test_rows_are_predict_and_simulate(aligned):
 
 def test_aligned_weights_are_flagged_and_fall_slowly(aligned):
     # snr + snr^2 align^2 + snr align^2 = 8 over root p
-    np.testing.assert_allclose(aligned.low_rank_scores, 8 / np.sqrt(aligned.p))
+    np.testing.assert_allclose(aligned.added_scores, 8 / np.sqrt(aligned.p))
     (line,) = aligned.cautions
     assert line in str(aligned)
     assert "At n = 64, 128, 256" in line

@@ -137,3 +137,17 @@ def test_refusals(given, message):
         linearisation(setting("tanh"), **given)
     with pytest.raises(ValueError, match="one draw takes one setting"):
         linearisation(Setting(skip=[0.0, 1.0]), n=20)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Setting(nonlinearity="softmax"), "one head with an entry-wise f, got softmax"),
+        (Setting(nonlinearity=["tanh", "relu"]), r"entry-wise f, got tanh \+ relu"),
+        (Setting(weights=Weights.matrix(np.eye(20))), "got a matrix"),
+        (Setting(Tokens(normalise="rms")), "white noise and their own norms"),
+    ],
+)
+def test_what_the_lemma_does_not_cover(given, message):
+    with pytest.raises(ValueError, match=message):
+        linearisation(given, n=40)

@@ -125,7 +125,7 @@ def test_features_without_tokens_enough_have_exact_zeros():
         (
             Setting(weights=Weights.from_angles(key_norm=1.0, query_norm=1.0)),
             {"of": "attention"},
-            "of must be features where w_K and w_Q differ",
+            "keys and queries must be equal",
         ),
     ],
 )
@@ -139,3 +139,41 @@ def test_features_take_different_keys_and_queries():
     found = spectrum(Setting(weights=weights), n=400)
     assert found.limit.mass == pytest.approx(1.0, abs=1e-6)
     assert found.measured.outliers[-1] == pytest.approx(found.outliers[-1].place, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Setting(nonlinearity=["tanh", "relu"]), "one head, got 2"),
+        (Setting(nonlinearity="softmax"), "the columns of softmax are normalised"),
+        (Setting(weights=Weights.matrix(np.eye(20))), "weights I \\+ low rank, got a matrix"),
+        (Setting(Tokens(covariance="ar1:0.5")), "white noise, got a covariance"),
+        (Setting(Tokens(norm_spread=0.3)), "norm_spread must be 0 or come with normalise"),
+    ],
+)
+def test_what_the_theory_does_not_cover(given, message):
+    with pytest.raises(ValueError, match=message):
+        spectrum(given, n=40)
+
+
+def test_the_law_of_the_noise_moves_the_norm_fluctuations():
+    def places(**law):
+        tokens = Tokens(0.25, 0.0, **law)
+        return [o.place for o in spectrum(Setting(tokens, nonlinearity="relu"), of="attention").outliers]
+
+    assert places() == pytest.approx([-1.7701], abs=1e-4)
+    assert places(noise="rademacher") == places(normalise="rms") == []
+    assert places(noise="laplace")[0] < -1.9
+
+
+def test_several_low_rank_terms_give_several_outliers():
+    rows = 2.0 * np.eye(3, 6)
+    weights = Weights.low_rank(rows[1:], rows[1:], mu=rows[0])
+    found = spectrum(Setting(Tokens(0.5, 2.0), weights), of="attention", n=800)
+    assert [o.kind for o in found.outliers] == ["signal", "weights", "weights"]
+    np.testing.assert_allclose(found.measured.outliers, [o.place for o in found.outliers], rtol=0.15)
+
+
+def test_a_matrix_without_a_real_spectrum_is_refused():
+    with pytest.raises(ValueError, match="K is not symmetric and has no real spectrum"):
+        eigenvalues(Setting(nonlinearity="softmax"), of="attention", n=30)

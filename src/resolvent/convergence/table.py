@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.caution import LARGE_SCORE, low_rank_score
 from resolvent.convergence.rate import Rate, fit_rate
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting
+from resolvent.setting.cautions import LARGE_SCORE, added_score, cautions
 from resolvent.setting.ranges import integer
 from resolvent.simulate import Interrupted, Measurement, simulate
 
@@ -63,21 +63,23 @@ class Convergence:
         return _by_name(self._within)
 
     @property
-    def low_rank_scores(self) -> Array:
-        """Size of the low-rank part of a score at each p; above 0.3 the limit may be far off."""
-        return np.array([low_rank_score(self.setting, int(p)) for p in self.p])
+    def added_scores(self) -> Array:
+        """Size of what signal and weights add to a score at each p; above 0.3 the limit may be far off."""
+        return np.array([added_score(self.setting, int(p)) for p in self.p])
 
     @property
     def cautions(self) -> list[str]:
-        """The sizes at which signal and weights are too large for the limit (theory page, section 11)."""
-        scores, large = self.low_rank_scores, self.low_rank_scores > LARGE_SCORE
+        """Why the limit may be far off, and at which sizes (theory page, sections 8a and 11)."""
+        scores, large = self.added_scores, self.added_scores > LARGE_SCORE
+        found = cautions(self.setting)
         if not large.any():
-            return []
+            return found
         sizes = ", ".join(str(n) for n in self.n[large])
         there = "" if np.isnan(self.refined[large]).all() else "; the refined column does not linearise them"
         return [
+            *found,
             f"At n = {sizes} the scores that signal and weights add reach up to {scores.max():.2f}, "
-            f"not small against 1: the limit may be far off{there}."
+            f"not small against 1: the limit may be far off{there}.",
         ]
 
     def _within(self, method: int, error: int) -> int | None:
@@ -96,7 +98,7 @@ class Convergence:
                 {
                     "n": int(self.n[k]),
                     "p": int(self.p[k]),
-                    "low_rank_score": self.low_rank_scores[k],
+                    "added_score": self.added_scores[k],
                     **_by_name(lambda m, e, k=k: self._cell(k, m, e)),
                 }
                 for k in range(self.n.size)
@@ -196,6 +198,10 @@ def convergence(
 def _checked(setting: Setting, sizes: Sequence[int], draws: int, tolerance: float) -> list[int]:
     if setting.shape:
         raise ValueError(f"convergence takes one setting, got arrays of shape {setting.shape}")
+    if setting.dimension is not None:
+        raise ValueError(
+            f"convergence needs weights of any size, got a matrix of dimension {setting.dimension}"
+        )
     ordered = sorted({integer("sizes", n, 4) for n in sizes})
     if len(ordered) < 2:
         raise ValueError(f"sizes must be at least two different n, got {list(sizes)}")

@@ -42,7 +42,7 @@ def plot_convergence(convergence: Convergence, path: Path) -> None:
     )
     setting = c.setting
     figure.suptitle(
-        f"{setting.f.name}, ratio {float(setting.tokens.ratio):g}, snr {float(setting.tokens.snr):.3g}, "
+        f"{setting.name}, ratio {float(setting.tokens.ratio):g}, snr {float(setting.tokens.snr):.3g}, "
         f"ridge {float(setting.ridge):g}, {c.draws} draws",
         fontsize=10,
     )

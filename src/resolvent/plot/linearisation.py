@@ -46,5 +46,5 @@ def plot_linearisation(parts: Sequence[Linearisation], path: Path) -> None:
     ax.set_ylabel("operator norm (mean over samples)")
     ax.legend(frameon=False, fontsize=8)
     setting = parts[0].setting
-    ax.set_title(f"{setting.f.name}, ratio {float(setting.tokens.ratio):g}: K and its parts", fontsize=10)
+    ax.set_title(f"{setting.name}, ratio {float(setting.tokens.ratio):g}: K and its parts", fontsize=10)
     save(figure, path)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from resolvent.plot.files import save
+from resolvent.setting import Weights
 from resolvent.spectrum import SettingSpectrum
 
 Array = NDArray[np.float64]
@@ -122,7 +123,8 @@ def _atoms(spectrum: SettingSpectrum) -> str:
 
 
 def _title(spectrum: SettingSpectrum) -> str:
-    setting = spectrum.setting
-    weights = ", ".join(f"{k} {float(v):g}" for k, v in setting.weights.as_dict().items() if np.any(v))
+    setting, weights = spectrum.setting, spectrum.setting.head.weights
     tokens = f"ratio {float(setting.tokens.ratio):g}, snr {float(setting.tokens.snr):.3g}"
-    return f"{setting.f.name}, {tokens}, {weights or 'no weights'}"
+    values = weights.as_dict() if isinstance(weights, Weights) else {}
+    described = ", ".join(f"{k} {float(v):g}" for k, v in values.items() if np.any(v))
+    return f"{setting.name}, {tokens}" + (f", {described}" if described else "")

@@ -31,7 +31,6 @@ from threadpoolctl import threadpool_limits
 from resolvent.callable_module import call_as
 from resolvent.nonlinearity import Nonlinearity
 from resolvent.setting import Setting
-from resolvent.simulate.features import Attention
 from resolvent.simulate.matrix import attention_matrix, first_draw
 
 Array = NDArray[np.float64]
@@ -93,8 +92,9 @@ def linearisation(setting: Setting, *, n: int = 1024, seed: int = 0) -> Linearis
     Tokens are those of the first draw of `simulate(setting, n=n, seed=seed)`; d and a0 sqrt p are taken at
     its p.
 
-    Raises ValueError for sizes out of range and a setting with arrays (its ridge aside), OverflowError when f
-    overflows on the scores.
+    Raises ValueError for sizes out of range, a setting with arrays (its ridge aside), and for what the lemma
+    does not cover: several heads, softmax, weights that are not I + low rank, noise that is not white,
+    normalised tokens. OverflowError when f overflows on the scores.
 
     >>> from resolvent import Setting, Weights
     >>> parts = linearisation(Setting(weights=Weights.aligned(0.5)), n=100)
@@ -108,28 +108,34 @@ def linearisation(setting: Setting, *, n: int = 1024, seed: int = 0) -> Linearis
 
 
 def _split(setting: Setting, n: int, seed: int) -> Linearisation:
-    attention, mu, sample = first_draw(setting, n, seed)
-    p, a1 = mu.size, setting.f.coefficients().a1
-    Z = sample.tokens - np.outer(mu, sample.labels)
+    f = _covered(setting)
+    attention, mu, (X, labels, _) = first_draw(setting, n, seed)
+    p, a1 = mu.size, f.coefficients().a1
+    Z = X - np.outer(mu, labels)
     silent = attention._replace(key=np.zeros(p), query=np.zeros(p))
-    K, noise = attention_matrix(attention, sample.tokens), attention_matrix(silent, Z)
-    low_rank = a1 * _rank_one_terms(attention, mu, sample.labels, Z)
-    shift = setting.f.kept_diagonal(p) if setting.keep_diagonal else 0.0
-    linear = a1 * (Z.T @ Z / p) + (shift - a1) * np.eye(n)
-    spread = _spread(setting.f, Z)
+    K, noise = attention_matrix(attention, X), attention_matrix(silent, Z)
+    read, sought = X.T @ attention.key.reshape(p, -1), X.T @ attention.query.reshape(p, -1)
+    low_rank = a1 * (X.T @ X - Z.T @ Z + read @ sought.T) / p  # the terms above: X'MX less Z'Z
+    linear = a1 * (Z.T @ Z / p - np.eye(n)) + (f.kept_diagonal(p) if setting.keep_diagonal else 0.0) * np.eye(
+        n
+    )
+    spread = _spread(f, Z)
     parts = {"K": K, "noise": noise, "low_rank": low_rank, "linear": linear, "spread": spread}
     left = {"wigner": noise - linear - spread, "rest": K - noise - low_rank}
     norms = {name: operator_norm(part) for name, part in (parts | left).items()}
     return Linearisation(setting, n, p, seed, **parts, norms=norms)
 
 
-def _rank_one_terms(attention: Attention, mu: Array, labels: Array, Z: Array) -> Array:
-    """Section 3's table, a1 left out: (y mu' + Z')(I + w_K w_Q')(mu y' + Z) less Z'Z, over p."""
-    p, signal = mu.size, Z.T @ mu
-    on_key, on_query = Z.T @ attention.key, Z.T @ attention.query
-    key, query = mu @ attention.key, mu @ attention.query
-    terms = np.outer(labels, (mu @ mu) * labels + signal) + np.outer(signal, labels)
-    return np.asarray((terms + np.outer(key * labels + on_key, query * labels + on_query)) / p)
+def _covered(setting: Setting) -> Nonlinearity:
+    """The nonlinearity of a setting that the lemma covers; ValueError otherwise."""
+    tokens = setting.tokens
+    if len(setting.heads) > 1 or not isinstance(setting.f, Nonlinearity):
+        raise ValueError(f"linearisation takes one head with an entry-wise f, got {setting.name}")
+    if setting.dimension is not None:
+        raise ValueError("linearisation takes weights I + low rank, got a matrix")
+    if tokens.population is not None or tokens.norm_spread or tokens.normalise is not None:
+        raise ValueError("linearisation takes tokens of white noise and their own norms")
+    return setting.f
 
 
 def _spread(f: Nonlinearity, Z: Array) -> Array:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from resolvent.setting import Setting
 from resolvent.setting.ranges import integer
+from resolvent.simulate.attentions import attentions
 from resolvent.simulate.draws import stream
 from resolvent.simulate.features import Attention, _Reader
-from resolvent.simulate.sampling import Sample, draw, vectors
+from resolvent.simulate.measure import sizes
+from resolvent.simulate.sampling import Sample, draw
 
 Array = NDArray[np.float64]
 
@@ -30,21 +32,21 @@ class Draw(NamedTuple):
     sample: Sample
 
 
-def first_draw(setting: Setting, n: int, seed: int) -> Draw:
-    """Draw 0 of a seed; ValueError for a size out of range or a setting with arrays (its ridge aside)."""
+def first_draw(setting: Setting, n: int | None, seed: int) -> Draw:
+    """Draw 0 of a seed.
+
+    Raises ValueError for a size out of range, several heads, or a setting with arrays (its ridge aside).
+    """
     if replace(setting, ridge=0.0).shape:
         raise ValueError(f"one draw takes one setting, got arrays of shape {setting.shape}")
-    n, seed = integer("n", n, 4), integer("seed", seed, 0)
+    if len(setting.heads) > 1:
+        raise ValueError(f"one draw of K takes one head, got {len(setting.heads)}")
+    n, p = sizes(setting, n)
     if n > LARGEST_N:
         raise ValueError(f"n must be at most {LARGEST_N} where n x n matrices are held, got {n}")
-    tokens = setting.tokens
-    p = round(float(tokens.ratio) * n)
-    if p < 2:
-        raise ValueError(f"p = round(ratio n) must be at least 2, got {p}: raise ratio or n")
-    mu, key, query = vectors(setting.gram.reshape(3, 3), p)
-    attention = Attention(setting.f.evaluate, key, query, float(setting.skip), setting.keep_diagonal)
-    sample = draw(mu, n, float(tokens.label_mean), float(tokens.label_noise), stream(seed, 0))
-    return Draw(attention, mu, sample)
+    rng = stream(integer("seed", seed, 0), 0)
+    mu, (attention,) = attentions(setting, p, rng)
+    return Draw(attention, mu, draw(setting.tokens, mu, n, rng))
 
 
 def attention_matrix(attention: Attention, tokens: Array) -> Array:

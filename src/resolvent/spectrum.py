@@ -27,6 +27,7 @@ from resolvent.nonlinearity import Nonlinearity
 from resolvent.predict.prediction import LARGE
 from resolvent.predict.routes import refuse_unequal_norms
 from resolvent.setting import Setting
+from resolvent.setting.heads import Head
 from resolvent.simulate.eigenvalues import Of, eigenvalues
 from resolvent.simulate.measure import sizes
 
@@ -117,10 +118,11 @@ def spectrum(
     seed=seed)`, and what depends on the size (a kept diagonal, the mean of an uncentred f) is taken there.
     The ridge of the setting plays no part, nor does noise in the targets.
 
-    The theory here covers one head with an entry-wise f, weights I + low rank, and white noise of any law of
-    its entries. Raises ValueError for another setting, one with arrays (its ridge aside), an `of` or a size
-    out of range, a K that is not symmetric and an uncentred f without n; ArithmeticError where the mass is
-    not 1 to 1e-6.
+    The theory here covers one head with weights I + low rank, on white noise of any law of its entries.
+    Softmax has no symmetric K; in H'H/n it counts as an f with a1 = beta and the mean a0 = 1, since its
+    columns sum to n/sqrt p. Raises ValueError for another setting, one with arrays (its ridge aside), an `of`
+    or a size out of range, a K that is not symmetric, and without n for an uncentred f or softmax;
+    ArithmeticError where the mass is not 1 to 1e-6.
 
     Source: theory page, sections 4, 5 and 8d; the law of K without spikes is Cheng and Singer's.
 
@@ -130,22 +132,22 @@ def spectrum(
     outlier   3.9522  signal
     mass      1.0000000
     """
-    f = _checked(setting, of)
+    _check(setting, of)
     if n is None:
-        if f.coefficients().a0 != 0.0:
+        if _mean(setting.head) != 0.0:
             raise ValueError(
-                "n must be given for an uncentred f: its mean adds an eigenvalue that grows with n"
+                "n must be given for an uncentred f or softmax: the mean adds an eigenvalue that grows"
             )
-        return SettingSpectrum(setting, of, _limit(setting, f, of, LARGE), None)
+        return SettingSpectrum(setting, of, _limit(setting, of, LARGE), None)
     n, p = sizes(setting, n)
-    limit = _limit(setting, f, of, p)
+    limit = _limit(setting, of, p)
     values = eigenvalues(setting, of=of, n=n, seed=seed)
     isolated = _isolated(limit, edge_margins(limit, n), values)
     return SettingSpectrum(setting, of, limit, SampledSpectrum(n, p, seed, values, isolated))
 
 
-def _checked(setting: Setting, of: str) -> Nonlinearity:
-    """The nonlinearity of a setting that the theory covers; ValueError otherwise."""
+def _check(setting: Setting, of: str) -> None:
+    """ValueError for a setting that the theory does not cover."""
     if of not in get_args(Of):
         raise ValueError(f"of must be attention or features, got {of!r}")
     if replace(setting, ridge=0.0).shape:
@@ -153,17 +155,22 @@ def _checked(setting: Setting, of: str) -> Nonlinearity:
     refuse_unequal_norms(setting)
     if len(setting.heads) > 1:
         raise ValueError(f"spectrum takes one head, got {len(setting.heads)}")
-    if not isinstance(setting.f, Nonlinearity):
-        raise ValueError("spectrum takes an entry-wise f: the columns of softmax are normalised")
+    if setting.head.softmax and of == "attention":
+        raise ValueError("of must be features with softmax, whose K is not symmetric")
     if setting.dimension is not None:
         raise ValueError("spectrum takes weights I + low rank, got a matrix")
     if setting.tokens.population is not None:
         raise ValueError("spectrum takes white noise, got a covariance")
-    return setting.f
 
 
-def _limit(setting: Setting, f: Nonlinearity, of: Of, p: int) -> Spectrum:
-    a, tokens = f.coefficients(), setting.tokens
+def _mean(head: Head) -> float:
+    """a0; the columns of softmax sum to n/sqrt p, as if it were 1."""
+    return 1.0 if head.softmax else head.f.coefficients(head.scale).a0
+
+
+def _limit(setting: Setting, of: Of, p: int) -> Spectrum:
+    tokens, head = setting.tokens, setting.head
+    a = head.f.coefficients(head.scale)
     kernel: Callable[..., Spectrum] = attention_spectrum if of == "attention" else features_spectrum
     skip = {"skip": setting.skip} if of == "features" else {}
     limit: Spectrum = kernel(
@@ -171,8 +178,8 @@ def _limit(setting: Setting, f: Nonlinearity, of: Of, p: int) -> Spectrum:
         a1=a.a1,
         sigma2=a.sigma2,
         gram=setting.gram,
-        shift=f.kept_diagonal(p) if setting.keep_diagonal else 0.0,
-        mean_spike=a.a0 * np.sqrt(float(p)),
+        shift=head.f.kept_diagonal(p) if isinstance(head.f, Nonlinearity) and setting.keep_diagonal else 0.0,
+        mean_spike=_mean(head) * np.sqrt(float(p)),
         a2=a.a2,
         norm_variance=tokens.norm_variance,
         label_mean=float(tokens.label_mean),

@@ -145,7 +145,6 @@ def test_features_take_different_keys_and_queries():
     ("given", "message"),
     [
         (Setting(nonlinearity=["tanh", "relu"]), "one head, got 2"),
-        (Setting(nonlinearity="softmax"), "the columns of softmax are normalised"),
         (Setting(weights=Weights.matrix(np.eye(20))), "weights I \\+ low rank, got a matrix"),
         (Setting(Tokens(covariance="ar1:0.5")), "white noise, got a covariance"),
         (Setting(Tokens(norm_spread=0.3)), "norm_spread must be 0 or come with normalise"),
@@ -172,6 +171,19 @@ def test_several_low_rank_terms_give_several_outliers():
     found = spectrum(Setting(Tokens(0.5, 2.0), weights), of="attention", n=800)
     assert [o.kind for o in found.outliers] == ["signal", "weights", "weights"]
     np.testing.assert_allclose(found.measured.outliers, [o.place for o in found.outliers], rtol=0.15)
+
+
+def test_softmax_has_the_mean_of_its_columns():
+    # unbalanced classes: the direction of the mean takes a part of the signal's
+    one, n = Setting(Tokens(0.5, 2.0, 0.5), nonlinearity="softmax", beta=0.8), 800
+    found = spectrum(one, n=n)
+    assert [o.kind for o in found.outliers] == ["signal", "mean (a0)"]
+    tops = [eigenvalues(one, n=n, seed=seed)[-2:] for seed in range(4)]
+    np.testing.assert_allclose(np.mean(tops, axis=0), [o.place for o in found.outliers], rtol=0.12)
+    with pytest.raises(ValueError, match="of must be features with softmax, whose K is not symmetric"):
+        spectrum(one, of="attention", n=n)
+    with pytest.raises(ValueError, match="n must be given for an uncentred f or softmax"):
+        spectrum(one)
 
 
 def test_a_matrix_without_a_real_spectrum_is_refused():

@@ -20,7 +20,7 @@ def plot_convergence(convergence: Convergence, path: Path) -> None:
     """Training and test error of both methods over n; gaps as shares of the prediction, bars of one se."""
     c = convergence
     n = c.n.astype(np.float64)
-    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
+    figure = Figure(figsize=(8.6, 6.0), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True)
     for e, error in enumerate(("training error", "test error")):
         errors, gaps = panels[:, e]
@@ -31,7 +31,7 @@ def plot_convergence(convergence: Convergence, path: Path) -> None:
             points(errors, method, n, c.mean[:, m, e], c.se[:, m, e])
             _gap(gaps, c, method, m, e)
         errors.set_ylabel(error)
-        errors.set_ylim(bottom=0.0)
+        errors.set_ylim(0.0, 1.12 * max(c.predicted[:, :, e].max(), (c.mean + c.se)[:, :, e].max()))
         gaps.set_ylabel("(predicted - measured)/predicted")
         gaps.set_xlabel("tokens n")
         _sizes(gaps, c)

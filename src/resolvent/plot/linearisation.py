@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from resolvent.plot.files import save
 from resolvent.simulate import Linearisation
@@ -15,7 +15,7 @@ from resolvent.simulate import Linearisation
 PARTS = {
     "noise": ("noise only, $K_N$", "#0072B2", "o", "-"),
     "low_rank": ("rank-one terms", "#009E73", "s", "--"),
-    "rest": ("rest", "#D55E00", "D", "none"),
+    "rest": ("rest", "#D55E00", "D", " "),
 }
 
 
@@ -33,7 +33,9 @@ def plot_linearisation(parts: Sequence[Linearisation], path: Path) -> None:
     ax = figure.subplots()
     for name, (label, color, marker, line) in PARTS.items():
         means = [np.mean([part.norms[name] for part in parts if part.n == n]) for n in sizes]
-        ax.plot(sizes, means, line, color=color, marker=marker, markerfacecolor="white", label=label)
+        ax.plot(
+            sizes, means, linestyle=line, color=color, marker=marker, markerfacecolor="white", label=label
+        )
         if name == "rest":
             scaled = float(np.mean(np.asarray(means) * np.sqrt(sizes)))
             ax.plot(sizes, scaled / np.sqrt(sizes), ":", color=color, label=r"$\propto n^{-1/2}$")
@@ -41,7 +43,9 @@ def plot_linearisation(parts: Sequence[Linearisation], path: Path) -> None:
     ax.set_yscale("log")
     ax.set_xticks(sizes, labels=[str(n) for n in sizes])
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter(ScalarFormatter())
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("tokens n")
     ax.set_ylabel("operator norm (mean over samples)")
     ax.legend(frameon=False, fontsize=8)

@@ -102,7 +102,7 @@ def _histogram(ax: Axes, spectrum: SettingSpectrum, logarithmic: bool) -> Array:
             markersize=6,
             clip_on=False,
             zorder=5,
-            label="sampled, isolated",
+            label="isolated, sampled",
         )
     return np.asarray(heights)
 
@@ -112,7 +112,7 @@ def _spikes(ax: Axes, spectrum: SettingSpectrum) -> None:
     seen: set[str] = set()
     for outlier in spectrum.outliers:
         color, style = KINDS[outlier.kind]
-        label = None if outlier.kind in seen else f"isolated: {outlier.kind}"
+        label = None if outlier.kind in seen else f"isolated, predicted: {outlier.kind}"
         ax.axvline(outlier.place, ymax=0.6, color=color, linestyle=style, linewidth=1.6, label=label)
         seen.add(outlier.kind)
 

@@ -174,3 +174,19 @@ def test_the_plot_shows_errors_gaps_and_rates(aligned, monkeypatch):
             share = aligned.gap[:, m, e] / aligned.predicted[:, m, e]
             np.testing.assert_allclose(below.lines[0].get_ydata(), share)
     assert any("n^{-" in text.get_text() for text in panels[2].texts)
+
+
+def test_errors_of_zero_or_infinity_have_no_share(monkeypatch):
+    # p > n without a ridge: every label is interpolated, and attention's test error grows without bound
+    found = convergence(Setting(Tokens(2.0), ridge=0.0), sizes=(20, 40, 60), draws=4)
+    assert found.rates["linear"]["train"] is None
+    assert found.within["linear"]["train"] == found.within["attention"]["train"] == 20
+    assert np.isnan(found.relative[0][:, :, 0]).all()
+    assert np.isfinite(found.relative[0][:, 1, 1]).all()
+    assert np.isinf(found.predicted[:, 0, 1]).all()
+    assert np.isnan(found.relative[0][:, 0, 1]).all()
+    assert found.within["attention"]["test"] is found.rates["attention"]["test"] is None
+    assert "nan" not in str(found)
+    assert "the limit is infinite" in str(found)
+    monkeypatch.setattr("resolvent.plot.convergence.save", lambda *_: None)
+    plot_convergence(found, None)

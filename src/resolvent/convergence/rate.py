@@ -50,7 +50,7 @@ class Rate:
 def fit_rate(n: ArrayLike, gap: ArrayLike, se: ArrayLike) -> Rate | None:
     """The rate of gaps with standard errors at sizes n, all (k,); None when the gaps are inside their noise.
 
-    None, too, for fewer than three sizes or standard errors that are not positive.
+    None, too, for fewer than three sizes, gaps that are not finite or standard errors that are not positive.
 
     >>> n = [100, 200, 400, 800]
     >>> rate = fit_rate(n, [0.1, 0.05, 0.025, 0.0125], [0.001] * 4)
@@ -60,7 +60,7 @@ def fit_rate(n: ArrayLike, gap: ArrayLike, se: ArrayLike) -> Rate | None:
     True
     """
     sizes, y, error = (np.asarray(v, dtype=np.float64) for v in (n, gap, se))
-    if sizes.size < 3 or not np.all(error > 0.0):
+    if sizes.size < 3 or not (np.all(error > 0.0) and np.isfinite(y / error).all()):
         return None
     x = (sizes / sizes[0]) ** -EXPONENTS[:, None] / error
     y = y / error

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 METHODS = ("attention", "linear")
 ERRORS = ("train", "test")
 CELLS = tuple(product(range(2), range(2)))
+ZERO = 1e-12  # an error below it is zero: interpolation without a ridge
 NAMES = {"attention": "attention", "linear": "linear regression", "train": "training", "test": "test"}
 
 
@@ -48,6 +49,12 @@ class Convergence:
     def gap(self) -> Array:
         """Predicted less measured."""
         return self.predicted - self.mean
+
+    @property
+    def relative(self) -> tuple[Array, Array]:
+        """The gap and its standard error as shares of the prediction, NaN where that is zero or infinite."""
+        share = np.where((self.predicted > ZERO) & np.isfinite(self.predicted), self.predicted, np.nan)
+        return self.gap / share, self.se / share
 
     @property
     def rates(self) -> dict[str, dict[str, Rate | None]]:
@@ -84,7 +91,8 @@ class Convergence:
 
     def _within(self, method: int, error: int) -> int | None:
         worst = np.abs(self.gap) + 2.0 * self.se
-        good = (worst <= self.tolerance * self.predicted)[:, method, error]
+        allowed = self.tolerance * self.predicted + ZERO
+        good = (np.isfinite(worst) & (worst <= allowed))[:, method, error]
         holds = np.logical_and.accumulate(good[::-1])[::-1]
         return int(self.n[np.argmax(holds)]) if holds.any() else None
 
@@ -132,14 +140,14 @@ class Convergence:
             f"{NAMES[METHODS[method]]}, {NAMES[ERRORS[error]]} error\n"
             f"{'n':>8} {'p':>7} {'predicted':>10} {'refined':>10} {'measured':>20} {'gap':>9} {'se':>6}"
         )
+        gap, se = (100.0 * part[:, method, error] for part in self.relative)
         for k in range(self.n.size):
             cell = self._cell(k, method, error)
-            percent = 100.0 / cell["predicted"]
             refined = "" if np.isnan(cell["refined"]) else f"{cell['refined']:.4f}"
             yield (
                 f"{self.n[k]:8} {self.p[k]:7} {cell['predicted']:10.4f} {refined:>10} "
-                f"{cell['mean']:10.4f} +- {cell['se']:.4f} "
-                f"{cell['gap'] * percent:+7.1f} % {cell['se'] * percent:4.1f} %"
+                f"{cell['mean']:10.4f} +- {cell['se']:.4f}"
+                + ("" if np.isnan(gap[k]) else f" {gap[k]:+7.1f} % {se[k]:4.1f} %")
             )
         yield f"-> {self._verdict(method, error)}"
 
@@ -152,6 +160,8 @@ class Convergence:
         if within is not None:
             return f"{first}; within {percent} from n = {within} on"
         allowed = self.tolerance * self.predicted[at]
+        if not np.isfinite(self.predicted[at]):
+            return "the limit is infinite"
         if abs(self.gap[at]) - 2.0 * self.se[at] <= allowed:
             return f"{first}; whether it is within {percent} takes more draws to tell"
         size = np.inf if rate is None else rate.size(allowed)

@@ -31,7 +31,8 @@ def plot_convergence(convergence: Convergence, path: Path) -> None:
             points(errors, method, n, c.mean[:, m, e], c.se[:, m, e])
             _gap(gaps, c, method, m, e)
         errors.set_ylabel(error)
-        errors.set_ylim(0.0, 1.12 * max(c.predicted[:, :, e].max(), (c.mean + c.se)[:, :, e].max()))
+        drawn = np.array([c.predicted[:, :, e], c.mean[:, :, e] + c.se[:, :, e]])
+        errors.set_ylim(0.0, max(1.12 * drawn[np.isfinite(drawn)].max(), 1e-9))
         gaps.set_ylabel("(predicted - measured)/predicted")
         gaps.set_xlabel("tokens n")
         _sizes(gaps, c)
@@ -51,16 +52,17 @@ def plot_convergence(convergence: Convergence, path: Path) -> None:
 
 def _gap(ax: Axes, c: Convergence, method: str, m: int, e: int) -> None:
     """Gaps with their bars, the fitted rate where there is one, and the tolerance as a band."""
-    style, scale = METHODS[method], c.predicted[:, m, e]
+    style = METHODS[method]
+    gap, se = (part[:, m, e] for part in c.relative)
     if m == 0:
         label = f"within {100.0 * c.tolerance:g} %"
         ax.axhspan(-c.tolerance, c.tolerance, color="0.92", zorder=0, label=label)
         ax.axhline(0.0, color="0.6", linewidth=0.8, zorder=0)
-    points(ax, method, c.n.astype(np.float64), c.gap[:, m, e] / scale, c.se[:, m, e] / scale)
+    points(ax, method, c.n.astype(np.float64), gap, se)
     rate = c.rates[method][("train", "test")[e]]
     if rate is not None:
         fine = np.geomspace(c.n[0], c.n[-1], FINE)
-        fitted = rate.scale * fine**-rate.exponent / np.interp(fine, c.n, scale)
+        fitted = rate.scale * fine**-rate.exponent / np.interp(fine, c.n, c.predicted[:, m, e])
         ax.plot(fine, fitted, color=style["color"], linestyle="-.", linewidth=1.0)
         middle = (fine[FINE // 2], fitted[FINE // 2])
         name = f"$n^{{-{rate.exponent:.2g}}}$"

@@ -15,7 +15,7 @@ from resolvent.setting import Setting
 from resolvent.setting.ranges import integer
 from resolvent.simulate.attentions import attentions
 from resolvent.simulate.draws import stream
-from resolvent.simulate.features import Attention, _Reader
+from resolvent.simulate.features import Attention, Reader
 from resolvent.simulate.measure import sizes
 from resolvent.simulate.sampling import Sample, draw
 
@@ -51,4 +51,4 @@ def first_draw(setting: Setting, n: int | None, seed: int) -> Draw:
 
 def attention_matrix(attention: Attention, tokens: Array) -> Array:
     """K (n x n) of the tokens (p x n). Raises OverflowError when f overflows on their scores."""
-    return _Reader(attention, tokens).weights(tokens, diagonal=0)
+    return Reader(attention, tokens).weights(tokens, diagonal=0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.clock import timed
+from benchmarks.clock import measured
 from benchmarks.registry import Row, benchmark
 from resolvent.nonlinearity import nonlinearity
 from resolvent.simulate.bidiagonal import bidiagonal, quicker, worth
@@ -29,34 +29,34 @@ def curve(quick: bool) -> list[Row]:
     tokens = rng.standard_normal((p, n)) + np.outer(mu, labels)
     with threadpool_limits(1, user_api="blas"):
         built = features(Attention(nonlinearity("tanh").evaluate, 0 * mu, 0 * mu, single=True), tokens)
-        exact = Probe.fit(built, labels)
-        pairs = timed(lambda: Probe.fit(built, labels), 1)
+        exact, pairs = measured(lambda: Probe.fit(built, labels))
         mean = float(np.vdot(built, built)) / (n * p)
         most = 4 * worth(p, n, 50)  # also where that is no gain
         rows: list[Row] = []
         for smallest in (1.0, 0.1, 0.01, 0.001):
             ridge = np.geomspace(smallest, 100.0, 50)
-            found = bidiagonal(built, labels, smallest, most)
+            found, timing = measured(partial(_curve, built, labels, ridge, most))
             if found is None:
                 continue
-            timing = timed(partial(_curve, built, labels, ridge, most), 1)
+            steps, train = found
             rows.append(
                 {
                     "smallest ridge": smallest,
                     "p": p,
                     "n": n,
-                    "steps": found.alpha.size,
+                    "steps": steps,
                     "seconds": timing.wall,
                     "eigenpairs": pairs.wall,
                     "times quicker": pairs.wall / timing.wall,
                     "of one core": pairs.cpu / timing.cpu,
                     "chosen": str(quicker(p, n, ridge, mean)),
-                    "agreement": float(np.abs(found.solve(ridge)[0] - exact.train(ridge)).max()),
+                    "agreement": float(np.abs(train - exact.train(ridge)).max()),
                 }
             )
     return rows
 
 
-def _curve(built: Array, labels: Array, ridge: Array, most: int) -> object:
+def _curve(built: Array, labels: Array, ridge: Array, most: int) -> tuple[int, Array] | None:
+    """Steps, and the training errors."""
     found = bidiagonal(built, labels, float(ridge[0]), most)
-    return found and found.solve(ridge)
+    return None if found is None else (found.alpha.size, found.solve(ridge)[0])

@@ -4,6 +4,9 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,13 @@ def _processor_seconds() -> float:
     return time.process_time() + sum(os.times()[2:4])
 
 
+def measured(call: Callable[[], T]) -> tuple[T, Timing]:
+    """What a call returns, and its times."""
+    wall, cpu = time.perf_counter(), _processor_seconds()
+    result = call()
+    return result, Timing(time.perf_counter() - wall, _processor_seconds() - cpu)
+
+
 def timed(call: Callable[[], object], repeats: int = 3) -> Timing:
-    walls, cpus = [], []
-    for _ in range(repeats):
-        wall, cpu = time.perf_counter(), _processor_seconds()
-        call()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(_processor_seconds() - cpu)
-    return Timing(min(walls), min(cpus))
+    timings = [measured(call)[1] for _ in range(repeats)]
+    return Timing(min(t.wall for t in timings), min(t.cpu for t in timings))

@@ -13,9 +13,9 @@ from resolvent.figures.verdict import agreement, decimals
 from resolvent.setting import Setting, Tokens
 
 SNR, RIDGE = 1.0, 1e-5
-RATIOS = np.array([1, 2, 4, 6, 7, 8, 9, 10, 12]) / 8.0
+RATIOS = np.array([1, 2, 4, 6, 7, 8, 9, 10]) / 8.0
 NONE = 0.01  # errors below it count as none
-PUBLISHED = Plan(n=4096, draws=4)
+PUBLISHED = Plan(n=4096, draws=3)
 
 
 def _setting(ratio: Array | float) -> Setting:
@@ -24,7 +24,7 @@ def _setting(ratio: Array | float) -> Setting:
 
 def panels(plan: Plan) -> Panels:
     """Both errors over p/n."""
-    found = linear_along(_setting, np.linspace(0.05, 1.5, 117), RATIOS, plan)
+    found = linear_along(_setting, np.linspace(0.05, 1.4, 109), RATIOS, plan)
     train, test = error_panels(found, "ratio", "")
     return train, Panel(test.title, test.x, test.y, test.series, "y")
 

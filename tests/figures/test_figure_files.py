@@ -1,4 +1,4 @@
-"""`resolvent figure`: each figure is registered and on disk, whole; numbers agree; wrong input is one line."""
+"""`resolvent figure`: each figure registered and on disk, whole; numbers agree; wrong input is one line."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def caption(panels: Panels, plan: Plan) -> str:
         f"{plan.n}, "
         f"{plan.draws} draws. That attention's training error is equal or lower for p < n "
         f"{holds(below <= 0.0)} "
-        f"at snr {SNR:g}. Attention is in the limit lower where shaded. {'; '.join(map(score, curves))}. "
+        f"at snr {SNR:g}. Attention is in the limit lower where shaded. By panel, "
+        f"{'; '.join(map(score, curves))}. "
         f"{agreement(panels)}"
     )
 

@@ -1,6 +1,7 @@
 """One path through settings: limits on a fine grid, measurements with standard errors at some of its points.
 
-Along the ridge all points share their draws and one factorisation; along anything else each has its own.
+Along the ridge all points share their draws and one factorisation; along anything else each has its own, so
+that their errors are independent.
 """
 
 from __future__ import annotations
@@ -64,8 +65,9 @@ def along(path: Path, curve: Array, at: Array, plan: Plan, *, refined: bool = Fa
     measured, se, exact = (np.full((3, 2, x.size), np.nan) for _ in range(3))
     whole = path(at)
     settings = [whole] if np.shape(whole.ridge) == at.shape else [path(value) for value in at]
-    for setting, here in zip(settings, [where] if len(settings) == 1 else where[:, None], strict=True):
-        m = simulate(setting, n=plan.n, draws=plan.draws, seed=plan.seed)
+    places = [where] if len(settings) == 1 else list(where[:, None])
+    for index, (setting, here) in enumerate(zip(settings, places, strict=True)):
+        m = simulate(setting, n=plan.n, draws=plan.draws, seed=plan.seed + index)
         for i, method in enumerate((m.attention, m.linear, m.difference)):
             for j, average in enumerate(method):
                 measured[i, j, here], se[i, j, here] = average

@@ -78,7 +78,10 @@ def _curves(_: Picture, ax: Axes, panel: Panel) -> None:
         ax.fill_between(x, 0, 1, where=wins, color="0.9", transform=ax.get_xaxis_transform(), zorder=0)
     if "x" in panel.log:
         ax.set_xscale("log")
-    if "y" in panel.log:
+    if panel.y == "difference":
+        ax.axhline(0.0, color="0.6", linewidth=0.8, zorder=0)
+        ax.set_yscale("symlog", linthresh=SMALLEST)
+    elif "y" in panel.log:
         ax.set_yscale("log")
     elif all(np.nanmin(s.predicted) >= 0.0 for s in panel.series):
         ax.set_ylim(bottom=0.0)

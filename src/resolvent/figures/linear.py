@@ -35,7 +35,8 @@ def linear_along(path: Path, curve: Array, at: Array, plan: Plan) -> Along:
     predicted[1] = limits.train, limits.test
     whole = path(at)
     settings = [whole] if np.shape(whole.ridge) == at.shape else [path(value) for value in at]
-    values = np.concatenate([_measured(setting, plan) for setting in settings], axis=-1)
+    plans = [plan._replace(seed=plan.seed + index) for index in range(len(settings))]
+    values = np.concatenate([_measured(*each) for each in zip(settings, plans, strict=True)], axis=-1)
     where = np.searchsorted(x, at)
     measured[1][:, where] = values.mean(axis=0)
     se[1][:, where] = values.std(axis=0, ddof=1) / np.sqrt(plan.draws)

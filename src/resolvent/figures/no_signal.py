@@ -20,24 +20,28 @@ def _setting(ridge: float, ratio: Array | float) -> Setting:
 
 
 def panels(plan: Plan) -> Panels:
-    """The training error over p/n, at a small and a larger ridge."""
-    found = [along(partial(_setting, ridge), CURVE, AT, plan) for ridge in RIDGES]
-    return tuple(
-        here.panel("train", "ratio", f", ridge {ridge:g}", "x")
-        for ridge, here in zip(RIDGES, found, strict=True)
+    """The training error over p/n, at a small and a larger ridge, and its difference between the methods."""
+    found = {ridge: along(partial(_setting, ridge), CURVE, AT, plan) for ridge in RIDGES}
+    errors = (here.panel("train", "ratio", f", ridge {ridge:g}", "x") for ridge, here in found.items())
+    differences = (
+        Panel(
+            f"difference, ridge {ridge:g}", "ratio", "difference", (here.series("difference", "train"),), "x"
+        )
+        for ridge, here in found.items()
     )
+    return (*errors, *differences)
 
 
 def caption(panels: Panels, plan: Plan) -> str:
     """Where attention's error is higher, and where it is not."""
-    curves = [panel for panel in panels if isinstance(panel, Panel)]
+    curves = [panel for panel in panels if isinstance(panel, Panel) and panel.difference]
     higher = np.concatenate([ahead(panel) > 0.0 for panel in curves])
     return (
         f"No signal (snr 0): attention with tanh and without learnt weights, and linear regression. Our "
         f"setting: n = "
         f"{plan.n}, {plan.draws} draws. That attention's training error is the higher one {holds(higher)}, "
         f"else "
-        f"lower or equal to two standard errors. {'; '.join(score(panel) for panel in curves)}. "
+        f"lower or equal to two standard errors. By panel, {'; '.join(map(score, curves))}. "
         f"{agreement(panels)}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.figures.record import Map, Panel, Panels, Series
+from resolvent.figures.record import Panel, Panels, Series
 
 TIE = 1e-6  # differences below it are none
 SIGMAS, SHARE = 4.0, 0.03  # a point agrees within 4 standard errors plus 3 % of the prediction
@@ -13,7 +13,7 @@ SIGMAS, SHARE = 4.0, 0.03  # a point agrees within 4 standard errors plus 3 % of
 
 def agreement(panels: Panels) -> str:
     """How many measured points agree with their prediction."""
-    near = np.concatenate([_near(s) for s in _series(panels)])
+    near = np.concatenate([_near(s) for panel in panels if isinstance(panel, Panel) for s in panel.series])
     many = "all" if near.all() else f"{near.sum()} of"
     return (
         f"Curves are predicted, points measured with one standard error; {many} {near.size} points lie "
@@ -37,7 +37,7 @@ def holds(parts: NDArray[np.bool_] | list[bool]) -> str:
 
 
 def spans(x: NDArray[np.float64], inside: NDArray[np.bool_]) -> str:
-    """Runs of x that are inside, in words; "never" and "all through" for none and all.
+    """Runs of x that are inside, in words.
 
     >>> spans(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, False, True]))
     '1 to 2 and 4'
@@ -47,7 +47,7 @@ def spans(x: NDArray[np.float64], inside: NDArray[np.bool_]) -> str:
     runs = [
         f"{x[a]:.2g}" if a == b else f"{x[a]:.2g} to {x[b]:.2g}" for a, b in zip(starts, ends, strict=True)
     ]
-    return "never" if not runs else "all through" if inside.all() else " and ".join(runs)
+    return " and ".join(runs) or "nowhere"
 
 
 def ahead(panel: Panel) -> NDArray[np.float64]:
@@ -65,10 +65,14 @@ def score(panel: Panel) -> str:
     """Who was measured lower how often, and where the limit has attention lower."""
     found, s = ahead(panel), panel.difference
     assert s is not None
+    lower = s.predicted < -TIE
+    limit = (
+        f"lower in the limit at {panel.x} {spans(s.x, lower)}" if lower.any() else "never lower in the limit"
+    )
     return (
-        f"{panel.title}: measured lower at {(found < 0).sum()}, higher at {(found > 0).sum()} of "
+        f"{panel.title}: measured lower at {(found < 0).sum()} and higher at {(found > 0).sum()} of "
         f"{found.size} "
-        f"points, in the limit lower at {panel.x} {spans(s.x, s.predicted < -TIE)}"
+        f"points, {limit}"
     )
 
 
@@ -89,10 +93,6 @@ def flat(s: Series) -> bool:
 def decimals(value: float) -> str:
     """A number as short as it can be."""
     return f"{value:.4g}"
-
-
-def _series(panels: Panels) -> list[Series]:
-    return [s for panel in panels if not isinstance(panel, Map) for s in panel.series]
 
 
 def _near(s: Series) -> NDArray[np.bool_]:

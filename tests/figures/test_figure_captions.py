@@ -20,6 +20,10 @@ def doubled(s):
     return replace(s, measured=2.0 * s.measured + 0.1)
 
 
+def inverted(s):
+    return replace(s, measured=1.0 / s.measured)
+
+
 def falling(s):
     values = np.where(s.points, np.linspace(1.0, 0.2, s.x.size), np.nan)
     return replace(s, measured=values)
@@ -34,6 +38,7 @@ FLIPS = [
     ("aligned", opposite, "for p < n holds at 2 of 5", "for p < n holds at 3 of 5"),
     ("linear-component", falling, "In snr it holds: 3 of 3 are flat", "In snr it fails: 0 of 3 are flat"),
     ("alignment", backwards, "For the test error it holds", "For the test error it fails"),
+    ("head", inverted, "reads most, holds: least", "reads most, fails: least"),
     ("words", opposite, "For the test error it holds at all 9", "For the test error it fails at all 9"),
 ]
 

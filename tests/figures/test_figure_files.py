@@ -8,10 +8,12 @@ import pkgutil
 import numpy as np
 import pytest
 from figure_tools import rows, small_panels
+from safetensors.numpy import save_file
 
 import resolvent.figures
+from resolvent.checkpoints import read_heads
 from resolvent.cli.app import run
-from resolvent.figures import FIGURES, draw_figure
+from resolvent.figures import FIGURES, Plan, draw_figure
 from resolvent.figures.drawing import draw
 from resolvent.figures.files import write
 from resolvent.figures.record import Map
@@ -79,6 +81,21 @@ def test_quick_numbers_agree(name, tmp_path):
         edges = 0.05 * largest[row["panel"]] if row["series"] == "bulk" else 0.0
         assert abs(value - expected) < 4.0 * se + share * abs(expected) + edges, row
     assert drawn.caption in str(drawn)
+
+
+def test_the_head_of_a_checkpoint_is_read(tmp_path):
+    rng = np.random.default_rng(0)
+    tensors = {f"h.{i}.attn.c_attn.weight": rng.standard_normal((24, 72)) for i in range(3)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_head": 2}))
+    plan = Plan(n=999, draws=2, checkpoint=tmp_path / "model.safetensors")
+    panels = FIGURES["head"].panels(plan)
+    caption = FIGURES["head"].caption(panels, plan)
+    assert "layer 1 head 0 (gpt2, 12 of 24) of model.safetensors, p = 24" in caption
+    K, Q = list(read_heads(tmp_path / "model.safetensors"))[2].key_query()
+    M = K.T @ Q
+    rank = np.linalg.norm(M) ** 2 / np.linalg.norm(M, 2) ** 2
+    assert panels[0].title == f"training error, stable rank {rank:.1f}"
 
 
 def test_json_lists_the_files_that_were_written(tmp_path, capsys):

@@ -15,7 +15,7 @@ from resolvent.equivalents import linear_errors
 from resolvent.figures.along import Along, Path
 from resolvent.figures.record import Panel, Plan
 from resolvent.figures.verdict import decimals
-from resolvent.setting import Setting
+from resolvent.setting import Setting, Tokens
 from resolvent.simulate.draws import run_draws
 from resolvent.simulate.memory import workers_for
 from resolvent.simulate.probe import fitted
@@ -66,15 +66,17 @@ def _measured(setting: Setting, plan: Plan) -> Array:
     mu = np.zeros(p)
     mu[0] = np.sqrt(float(setting.tokens.snr))
     ridge = np.atleast_1d(np.asarray(setting.ridge, dtype=float))
+    task = partial(_draw, setting.tokens, mu, plan.n, fresh, ridge)
     with threadpool_limits(1, user_api="blas"):
-        return run_draws(
-            partial(_draw, mu, plan.n, fresh, ridge), plan.draws, plan.seed, workers, progress=False
-        )
+        return run_draws(task, plan.draws, plan.seed, workers, progress=False)
 
 
-def _draw(mu: Array, n: int, fresh: int, ridge: Array, rng: np.random.Generator, _: object) -> Array:
-    context = draw(mu, n, 0.0, 0.0, rng)
+def _draw(
+    tokens: Tokens, mu: Array, n: int, fresh: int, ridge: Array, rng: np.random.Generator, _: object
+) -> Array:
+    """Errors of one draw: (error, ridge)."""
+    context = draw(tokens, mu, n, rng)
     train, w = fitted(context.tokens, context.targets, ridge)
     del context
-    new = draw(mu, fresh, 0.0, 0.0, rng)
+    new = draw(tokens, mu, fresh, rng)
     return np.stack([train, np.mean((w @ new.tokens - new.targets) ** 2, axis=1)])

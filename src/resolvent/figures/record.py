@@ -66,7 +66,8 @@ class Spike(NamedTuple):
 class Panel:
     """Series over one axis, whose name is a column of the table.
 
-    `difference` is the first series less the second, measured draw by draw; it decides who is lower.
+    `difference` is the first series less the second, measured draw by draw; it decides who is lower. `note`
+    is what the caption says of the data.
     """
 
     title: str
@@ -76,6 +77,7 @@ class Panel:
     log: str = ""
     difference: Series | None = None
     spikes: tuple[Spike, ...] = ()
+    note: str = ""
 
     def rows(self) -> Iterator[Row]:
         """One row a point."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from resolvent.figures import (
     aligned,
     alignment,
+    head,
     linear_component,
     linear_ridge,
     linear_size,
@@ -28,6 +29,7 @@ FIGURES: dict[str, Figure] = {
         alignment,
         spectrum,
         phase_diagram,
+        head,
         words,
     )
 }

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.figures.record import Array, Figure, Panel, Panels, Plan, Series, Spike
 from resolvent.figures.verdict import agreement, decimals
+from resolvent.nonlinearity import nonlinearity
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.simulate.draws import run_draws
 from resolvent.simulate.memory import workers_for
@@ -21,12 +22,13 @@ from resolvent.simulate.sampling import draw, vectors
 
 RATIO, SNR, ALIGN = 0.5, 1.0, 1.0
 BINS, INSIDE = 24, 12  # bins, and points in each at which the density is averaged
-SETTING = Setting(Tokens(RATIO, SNR), Weights.aligned(ALIGN))
+F = nonlinearity("tanh")
+SETTING = Setting(Tokens(RATIO, SNR), Weights.aligned(ALIGN), F)
 
 
 def panels(plan: Plan) -> Panels:
     """K, then H'H/n."""
-    a = SETTING.f.coefficients()
+    a = F.coefficients()
     model = {"ratio": RATIO, "a1": a.a1, "sigma2": a.sigma2, "a2": a.a2}
     laws = [law(gram=SETTING.gram, **model) for law in (attention_spectrum, features_spectrum)]
     p = round(RATIO * plan.n)
@@ -61,8 +63,8 @@ def caption(panels: Panels, plan: Plan) -> str:
 def _eigenvalues(p: int, n: int, rng: np.random.Generator, _: object) -> Array:
     """Of K (n), then those of H'H/n that are not zero by rank (p)."""
     mu, key, query = vectors(SETTING.gram.reshape(3, 3), p)
-    X = draw(mu, n, 0.0, 0.0, rng).tokens
-    K = SETTING.f.evaluate(X.T @ (X + np.outer(key, query @ X)) / np.sqrt(p)) / np.sqrt(p)
+    X = draw(SETTING.tokens, mu, n, rng).tokens
+    K = F.evaluate(X.T @ (X + np.outer(key, query @ X)) / np.sqrt(p)) / np.sqrt(p)
     np.fill_diagonal(K, 0.0)
     H = X @ K
     return np.concatenate([np.linalg.eigvalsh(K), np.linalg.eigvalsh(H @ H.T / n)])

@@ -33,22 +33,28 @@ def shrink(source: Path, target: Path) -> None:
     target.write_bytes(buffer.getvalue())
 
 
-def main(arguments: list[str]) -> None:
-    """Draw the named figures, keep the others' entries."""
-    names = [name for name in arguments if name != "--quick"] or list(FIGURES)
+def entry(name: str, caption: str, picture: Path) -> str:
+    """What the gallery shows of a figure, its picture put in place."""
+    shrink(picture, HERE / "images" / f"figure-{name}.png")
+    return f"{FIGURES[name].title}\n\n`resolvent figure {name}`\n\n![{caption}](images/figure-{name}.png)"
+
+
+def write(new: dict[str, str]) -> None:
+    """The page with new entries, by figure, in place of old ones."""
     page = HERE / "gallery.md"
-    old = page.read_text(encoding="utf-8") if page.exists() else ""
-    entries = {text.partition("\n")[0]: text for text in old.split("\n## ")[1:]}
-    for name in names:
+    old = page.read_text(encoding="utf-8").split("\n## ")[1:] if page.exists() else []
+    entries = {text.partition("\n")[0]: text.strip() for text in old}
+    entries |= {FIGURES[name].title: text for name, text in new.items()}
+    titles = [figure.title for figure in FIGURES.values() if figure.title in entries]
+    page.write_text("".join([HEAD, *(f"\n## {entries[title]}\n" for title in titles)]), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    """Draw the named figures and keep the others' entries."""
+    for name in [name for name in arguments if name != "--quick"] or list(FIGURES):
         with TemporaryDirectory() as folder:
             drawn = draw_figure(name, folder, quick="--quick" in arguments)
-            shrink(drawn.files[0], HERE / "images" / f"figure-{name}.png")
-        title = FIGURES[name].title
-        entries[title] = f"{title}\n\n`{name}`\n\n![{drawn.caption}](images/figure-{name}.png)\n"
-    titles = [figure.title for figure in FIGURES.values() if figure.title in entries]
-    page.write_text(
-        HEAD + "".join("\n## " + entries[title].strip() + "\n" for title in titles), encoding="utf-8"
-    )
+            write({name: entry(name, drawn.caption, drawn.files[0])})
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ def _curves(_: Picture, ax: Axes, panel: Panel) -> None:
     elif "y" in panel.log:
         ax.set_yscale("log")
     elif all(np.nanmin(s.predicted) >= 0.0 for s in panel.series):
-        ax.set_ylim(bottom=0.0)
+        highest = max(float(np.nanmax(s.predicted)) for s in panel.series)
+        ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.06 * highest))
 
 
 def _map(picture: Picture, ax: Axes, panel: Map) -> None:

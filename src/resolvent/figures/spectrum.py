@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.figures.record import Array, Figure, Panel, Panels, Plan, Series, Spike
-from resolvent.figures.verdict import agreement, decimals
+from resolvent.figures.verdict import agreement
 from resolvent.nonlinearity import nonlinearity
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.simulate.draws import run_draws
@@ -45,7 +45,7 @@ def caption(panels: Panels, plan: Plan) -> str:
     """Whether the bulk is the predicted one, and one eigenvalue lies outside."""
     spikes = [(p.title, s) for p in panels if isinstance(p, Panel) for s in p.spikes]
     outside = " ".join(
-        f"{title}: spike at {decimals(s.measured)} +- {decimals(s.se)}, predicted {decimals(s.predicted)}."
+        f"{title}: spike at {s.measured:.3g} +- {s.se:.1g}, predicted {s.predicted:.3g}."
         for title, s in spikes
     )
     near = all(abs(s.measured - s.predicted) <= 4.0 * s.se + 0.1 * s.predicted for _, s in spikes)

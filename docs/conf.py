@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "mathml",
     "docstrings",
+    "unlisted",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from resolvent.figures.files import checked_folder, write
 from resolvent.figures.registry import FIGURES
 
@@ -39,6 +41,7 @@ def draw_figure(
         raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {name!r}")
     figure, place = FIGURES[name], checked_folder(Path(folder))
     plan = (figure.quick if quick else figure.full)._replace(checkpoint=checkpoint)
-    panels = figure.panels(plan)
+    with threadpool_limits(1, user_api="blas"):  # draws share the cores; the refined equations are small
+        panels = figure.panels(plan)
     caption = figure.caption(panels, plan)
     return Drawn(name, caption, tuple(write(name, panels, caption, place)))

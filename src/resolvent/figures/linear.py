@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from resolvent.equivalents import linear_errors
 from resolvent.figures.along import Along, Path
@@ -67,8 +66,7 @@ def _measured(setting: Setting, plan: Plan) -> Array:
     mu[0] = np.sqrt(float(setting.tokens.snr))
     ridge = np.atleast_1d(np.asarray(setting.ridge, dtype=float))
     task = partial(_draw, setting.tokens, mu, plan.n, fresh, ridge)
-    with threadpool_limits(1, user_api="blas"):
-        return run_draws(task, plan.draws, plan.seed, workers, progress=False)
+    return run_draws(task, plan.draws, plan.seed, workers, progress=False)
 
 
 def _draw(

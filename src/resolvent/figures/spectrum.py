@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.figures.record import Array, Figure, Panel, Panels, Plan, Series, Spike
@@ -32,9 +31,8 @@ def panels(plan: Plan) -> Panels:
     model = {"ratio": RATIO, "a1": a.a1, "sigma2": a.sigma2, "a2": a.a2}
     laws = [law(gram=SETTING.gram, **model) for law in (attention_spectrum, features_spectrum)]
     p = round(RATIO * plan.n)
-    with threadpool_limits(1, user_api="blas"):
-        workers = workers_for(p, plan.n, plan.n, plan.draws)
-        values = run_draws(partial(_eigenvalues, p, plan.n), plan.draws, plan.seed, workers, progress=False)
+    workers = workers_for(p, plan.n, plan.n, plan.draws)
+    values = run_draws(partial(_eigenvalues, p, plan.n), plan.draws, plan.seed, workers, progress=False)
     return (
         _panel("attention matrix K", laws[0], values[:, : plan.n], plan.n, log=False),
         _panel("features H'H/n", laws[1], values[:, plan.n :], plan.n, log=True),

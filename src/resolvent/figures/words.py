@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from resolvent.dataset import StandardTokens, demo_tokens, estimate, standardise
 from resolvent.equivalents.refined import Classes, refined_errors, refined_linear_errors, token_classes
@@ -23,6 +22,7 @@ from resolvent.predict import predict
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.simulate.draws import run_draws, stream
 from resolvent.simulate.features import Attention, features, predictions
+from resolvent.simulate.memory import workers_for
 from resolvent.simulate.probe import fitted
 
 Indices = NDArray[np.intp]
@@ -41,8 +41,8 @@ F = nonlinearity("tanh")
 def panels(plan: Plan) -> Panels:
     """Both errors over the ridge, three methods."""
     words = standardise(demo_tokens())
-    with threadpool_limits(1, user_api="blas"):
-        values = run_draws(partial(_draw, words, plan.n), plan.draws, plan.seed, 2, progress=False)
+    workers = workers_for(words.p, plan.n, words.n - plan.n, plan.draws)
+    values = run_draws(partial(_draw, words, plan.n), plan.draws, plan.seed, workers, progress=False)
     first, _ = _split(words, plan.n, stream(plan.seed, 0))
     x = np.union1d(AT, CURVE)
     limits, refined = _limits(first, x), _refined(first)

@@ -1,7 +1,8 @@
 """Docstrings as they are written, plain text with indented formulas, to what Sphinx reads.
 
 `name` becomes code, an indented paragraph after a blank line becomes a literal block, and the characters that
-mean something to reStructuredText (|mu|^2, f*g, x_) lose their meaning. Examples are left alone.
+mean something to reStructuredText (|mu|^2, f*g, x_) lose their meaning. Examples are left alone. An object that
+is public in two modules is described once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+FIRST: dict[str, str] = {}  # the page that describes an object
 ARRAY = re.compile(
     r"(numpy\.)?ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+\]\]|TypeAliasForwardRef\('(Array)'\)"
 )
@@ -53,8 +55,17 @@ def shorten(
     return tuple(part and ARRAY.sub("Array", part) for part in signature)
 
 
+def once(app: Sphinx, what: str, name: str, of: Any, skip: bool, _options: Any) -> bool | None:
+    """Leave out what an earlier page describes: some names are public in two modules."""
+    if what != "module" or skip or not hasattr(of, "__module__"):
+        return None
+    first = FIRST.setdefault(f"{of.__module__}.{name}", app.env.docname)
+    return True if first != app.env.docname else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", process, priority=100)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", once)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

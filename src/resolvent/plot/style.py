@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +14,13 @@ METHODS = {
     "attention": {"color": "#0072B2", "linestyle": "-", "marker": "o", "label": "attention"},
     "linear": {"color": "#D55E00", "linestyle": "--", "marker": "s", "label": "linear regression"},
 }
+
+SERIES: tuple[dict[str, Any], ...] = (  # for more than two: attention's and linear regression's first
+    *({key: style[key] for key in ("color", "linestyle", "marker")} for style in METHODS.values()),
+    {"color": "#009E73", "linestyle": "-.", "marker": "^"},
+    {"color": "#CC79A7", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "D"},
+    {"color": "#000000", "linestyle": (0, (1, 1)), "marker": "v"},
+)
 
 
 def curve(axes: Axes, method: str, x: Array, y: ArrayLike) -> None:

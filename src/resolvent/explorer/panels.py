@@ -1,0 +1,122 @@
+"""What the panels of a view draw, as plain values for JSON; a number that is not finite becomes None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
+from resolvent.explorer.code import command_line, python_code
+from resolvent.explorer.view import View
+from resolvent.nonlinearity import card
+from resolvent.phase import phase
+from resolvent.predict import LARGE, predict
+from resolvent.setting.variation import varied
+
+Array = NDArray[np.float64]
+
+METHODS, ERRORS = ("attention", "linear"), ("train", "test")
+POINTS, ACROSS, SPECTRAL, REACH = 60, 33, 160, 4.0
+WINS = 1e-9  # errors closer than this are a tie: it is the solver's tolerance
+
+
+def curve(view: View) -> dict[str, Any]:
+    """Errors of both methods along the chosen axis and at the view itself, and code that gives the same."""
+    x = view.along("over", POINTS)
+    limits = predict(varied(view.setting, {view["over"]: x}))
+    here = predict(view.setting)
+    difference = {e: getattr(here.attention, e) - getattr(here.linear, e) for e in ERRORS}
+    return {
+        "over": view["over"],
+        "at": view[view["over"]],
+        "x": listed(x),
+        "y": {m: {e: listed(_along(getattr(limits, m), e, x)) for e in ERRORS} for m in METHODS},
+        "here": {m: {e: listed(getattr(getattr(here, m), e)) for e in ERRORS} for m in METHODS},
+        "winner": {error: _winner(float(value)) for error, value in difference.items()},
+        "converged": bool(np.all(limits.attention.converged)),
+        "python": python_code(view, POINTS),
+        "command": command_line(view, POINTS),
+    }
+
+
+def spectrum(view: View) -> dict[str, Any]:
+    """Density, atoms and isolated eigenvalues of H'H/n or of K."""
+    found = _spectrum(view)
+    pieces = [_piece(found, left, right) for left, right in found.support]
+    return {
+        "matrix": view["matrix"],
+        "pieces": pieces,
+        "atoms": [{"place": place, "mass": mass} for place, mass in found.atoms],
+        "outliers": [{"place": o.place, "overlap": o.overlap, "kind": o.kind} for o in found.outliers],
+        "mass": found.mass,
+    }
+
+
+def diagram(view: View) -> dict[str, Any]:
+    """Attention's error less linear regression's over a plane, and where the two are equal."""
+    found = phase(view.setting, *((view[side], view.along(side, ACROSS)) for side in ("x", "y")))
+    index = ERRORS.index(view["error"])
+    return {
+        "error": view["error"],
+        "x": {"name": found.x.name, "values": listed(found.x.values)},
+        "y": {"name": found.y.name, "values": listed(found.y.values)},
+        "difference": listed(found.difference[index]),
+        "boundary": [listed(line) for line in found.boundary[view["error"]]],
+        "share": found.shares[view["error"]],
+        "at": [view[found.x.name], view[found.y.name]],
+    }
+
+
+def nonlinearity_card(view: View) -> dict[str, Any]:
+    """The card of f, and f itself."""
+    f = view.setting.f
+    t = np.linspace(-REACH, REACH, 201)
+    return {"card": card(f).as_dict(), "t": listed(t), "f": listed(f.evaluate(t))}
+
+
+def listed(values: ArrayLike) -> Any:
+    """Nested lists, or one number."""
+    array = np.asarray(values, dtype=np.float64)
+    found = array.astype(object)
+    found[~np.isfinite(array)] = None
+    return found.tolist()
+
+
+def _along(errors: Any, error: str, x: Array) -> Array:
+    return np.broadcast_to(getattr(errors, error), x.shape)
+
+
+def _winner(difference: float) -> str:
+    if abs(difference) <= WINS:
+        return "tie"
+    return "attention" if difference < 0.0 else "linear"
+
+
+def _spectrum(view: View) -> Spectrum:
+    setting = view.setting
+    f, a = setting.f, setting.f.coefficients()
+    if a.a0 != 0.0:
+        raise ValueError("an uncentred f puts one eigenvalue at infinity: centre it to see the spectrum")
+    tokens, gram = setting.tokens, setting.gram.reshape(3, 3)
+    shared: dict[str, Any] = {
+        "ratio": float(tokens.ratio),
+        "label_mean": float(tokens.label_mean),
+        "shift": f.kept_diagonal(LARGE) if setting.keep_diagonal else 0.0,
+        **{name: getattr(a, name) for name in ("a1", "a2", "sigma2")},
+    }
+    if view["matrix"] == "attention":
+        return attention_spectrum(gram=gram, **shared)
+    return features_spectrum(gram=gram, skip=float(setting.skip), **shared)
+
+
+def _piece(found: Spectrum, left: float, right: float) -> dict[str, Any]:
+    """The density over one interval: denser towards its edges, where it rises as a square root, and over the
+    decades above a hard edge at zero.
+    """
+    angle = np.linspace(0.0, 0.5 * np.pi, SPECTRAL + 2)[1:-1]
+    x = left + (right - left) * np.sin(angle) ** 2
+    if left >= 0.0:
+        x = np.union1d(x, np.geomspace(max(left, 1e-5 * right), right, SPECTRAL + 2)[1:-1])
+    return {"x": listed(x), "density": listed(found.density(x))}

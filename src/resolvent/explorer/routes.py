@@ -56,7 +56,9 @@ def explorer(hosts: frozenset[str], jobs: Jobs | None = None) -> ASGIApp:
         Route("/api/tokens", partial(_tokens, jobs), methods=["POST"]),
     ]
     handlers: dict[Any, Any] = {HTTPException: _refused, **dict.fromkeys(WRONG, _wrong), Exception: _fault}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), hosts)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Guard(app, hosts)
 
 
 WRONG = (ValueError, TypeError, ImportError, ArithmeticError, Busy)

@@ -59,5 +59,5 @@ def _listening(port: int) -> socket.socket:
         listener.listen(64)
     except OSError as error:
         listener.close()
-        raise ValueError(f"port {port} can't be opened: {error.strerror}; 0 takes any that is free") from None
+        raise ValueError(f"port must be free, got {port} ({error.strerror}); 0 takes any that is") from None
     return listener

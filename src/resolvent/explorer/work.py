@@ -6,11 +6,13 @@ the page gives the same numbers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.compare import TokenComparison, compare_tokens
 from resolvent.dataset.reading import read_token_bytes
@@ -23,7 +25,11 @@ from resolvent.setting.variation import varied
 from resolvent.sweep.cells import Measure, Sizes
 from resolvent.sweep.grid import Grid
 
+Array = NDArray[np.float64]
 Events = Iterator[tuple[str, dict[str, Any]]]
+
+LEAST_REFINED = 64  # dimensions; below, the classes of the refined equivalent take long to settle
+REFINING = 15.0  # seconds after which no further point is refined
 
 
 def check_size(view: View) -> None:
@@ -45,30 +51,32 @@ def measured_points(view: View) -> Events:
             for i, m in enumerate(METHODS)
         }
         yield "point", {"x": float(value), "y": y, "done": index + 1, "of": MEASURED}
-    for value in values:
-        y = _refined(view, float(value))
-        if y is not None:
-            yield "refined", {"x": float(value), "y": y}
     yield (
         "code",
         {"python": python_code(view, POINTS, True), "command": command_line(view, POINTS, True)},
     )
+    yield from _at_size(view, values)
 
 
-def _cell(view: View, values: Any, index: int, sizes: Sizes) -> Any:
+def _at_size(view: View, values: Array) -> Events:
+    """The refined equivalent at the sizes of the points where it is quick, for as long as a reader waits."""
+    end = time.monotonic() + REFINING
+    for value in values:
+        setting = varied(view.setting, {view["over"]: value})
+        p = round(float(setting.tokens.ratio) * view["n"])
+        if p < LEAST_REFINED or time.monotonic() > end:
+            continue
+        found = refine(setting, p)
+        if found.attention is not None and found.linear is not None:
+            y = {m: {e: listed(getattr(getattr(found, m), e)) for e in ERRORS} for m in METHODS}
+            yield "refined", {"x": float(value), "y": y}
+
+
+def _cell(view: View, values: Array, index: int, sizes: Sizes) -> Any:
     """Means and standard errors (2, method, error) of a point. All ridges share the draws of one cell."""
     along_ridge = view["over"] == "ridge"
     grid = Grid.over(view.setting, {view["over"]: values[[index]] if along_ridge else values})
     return Measure(grid, sizes)(0 if along_ridge else index)[..., 0]
-
-
-def _refined(view: View, value: float) -> dict[str, dict[str, Any]] | None:
-    """The refined equivalent at the size of a measured point, None where it does not apply."""
-    setting = varied(view.setting, {view["over"]: value})
-    found = refine(setting, round(float(setting.tokens.ratio) * view["n"]))
-    if found.attention is None or found.linear is None:
-        return None
-    return {m: {e: listed(getattr(getattr(found, m), e)) for e in ERRORS} for m in METHODS}
 
 
 def own_tokens(view: View, name: str, content: bytes) -> Events:

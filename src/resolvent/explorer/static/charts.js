@@ -43,17 +43,16 @@ function lines(x, y) {
   }));
 }
 
-// The refined equivalent at the measured size: thin, with a cross at each point.
-function refinedLines({ x, y }) {
+// The refined equivalent at the measured size: a cross beside each point.
+function crosses({ x, y }) {
   return pairs((method, error) => ({
     x,
     y: y[method][error],
     name: "predicted at this n",
     legendgroup: "refined",
     showlegend: method === "attention" && error === "test",
-    mode: "lines+markers",
-    line: { color: css(METHODS[method].colour), width: 1 },
-    marker: { symbol: "x-thin", size: 6, line: { width: 1.3, color: css(METHODS[method].colour) } },
+    mode: "markers",
+    marker: { symbol: "x-thin", size: 9, line: { width: 1.8, color: css(METHODS[method].colour) } },
     hoverinfo: "skip",
   }));
 }
@@ -83,7 +82,7 @@ function pairs(make) {
 
 // Errors against an axis; returns whether something is cut off.
 export async function curves(id, { x, y, points, refined, title, geometric, at, log }) {
-  const traces = [...lines(x, y), ...(refined?.x.length ? refinedLines(refined) : []), ...(points ? marks(points.x, points.y) : [])];
+  const traces = [...lines(x, y), ...(refined?.x.length ? crosses(refined) : []), ...(points ? marks(points.x, points.y) : [])];
   const highest = Math.max(...traces.slice(0, 4).flatMap((t) => t.y.filter((v) => v !== null)), 0);
   const cut = !log && highest > HIGHEST;
   const vertical = log ? axis("mean squared error", true) : axis("mean squared error", false, { range: [0, cut ? HIGHEST : 1.06 * highest || 1] });

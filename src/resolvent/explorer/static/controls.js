@@ -140,12 +140,18 @@ function menu(name, options, state) {
 function nonlinearity(names, state) {
   const input = document.getElementById("f");
   document.getElementById("functions").replaceChildren(...names.map((name) => new Option(name, name)));
-  let timer = 0;
+  let timer = 0; // what is typed counts after a moment, or once the field is left
+  const take = () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (input.value.trim()) state.set({ f: input.value.trim() });
+  };
   input.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => input.value.trim() && state.set({ f: input.value.trim() }), 200);
+    timer = setTimeout(take, 200);
   });
+  input.addEventListener("change", take);
   return () => {
-    if (document.activeElement !== input) input.value = state.get("f");
+    if (!timer && document.activeElement !== input) input.value = state.get("f");
   };
 }

@@ -101,7 +101,7 @@ export class Panels {
     const found = this.found.spectrum;
     await charts.spectrum("spectrum-chart", found);
     const isolated = found.outliers.map((o) => `${o.place.toPrecision(4)} (${o.kind})`);
-    const atoms = found.atoms.map((a) => `a share ${a.mass.toPrecision(3)} of the eigenvalues is ${a.place.toPrecision(3)}`);
+    const atoms = found.atoms.map((a) => `a share ${a.mass.toPrecision(3)} of the eigenvalues is ${Number(a.place.toPrecision(3))}`);
     $("outliers").textContent = [isolated.length ? `Isolated: ${isolated.join(", ")}.` : "No isolated eigenvalue.", ...atoms.map((a) => `${a[0].toUpperCase()}${a.slice(1)}.`)].join(" ");
   }
 

@@ -83,24 +83,21 @@ def curve_of(server, query):
 
 
 def test_every_slider_changes_the_picture_by_keyboard_and_by_typing(opened):
-    reader = opened("f=relu&align=0.5&snr=2&label_mean=0.2")
-    for name in NUMBERS:
+    reader = opened("f=relu&align=0.5&snr=2&label_mean=0.2&key_cos=0.5&query_cos=0.4&over=snr")
+    for name, number in NUMBERS.items():
+        before = reader.picture()
+        if name == "snr":
+            reader.page.select_option("#over", "skip")
         if name == "key_norm":
-            continue
-        if name == "query_norm":
-            before = reader.picture()
             reader.page.check("#weights-apart")
-            reader.changed(before)
-        if name == "ridge":
-            reader.page.select_option("#over", "snr")
-        if name == "align":
-            reader.page.check("#weights-aligned")
-        before = reader.changed("")
+        if name == "skip":
+            reader.page.select_option("#over", "ratio")
+        if name in ("snr", "key_norm", "skip"):
+            before = reader.changed(before, by=f"what precedes {name}")
         reader.page.focus(f"#{name}")
-        reader.page.keyboard.press("PageUp" if name != "ratio" else "PageDown")
+        reader.page.keyboard.press("PageDown" if name == "ratio" else "PageUp")
         moved = reader.changed(before, by=name)
-        low, high = NUMBERS[name].low, NUMBERS[name].high
-        reader.page.fill(f"#{name}-value", str(0.3 * low + 0.7 * high if low < 0 else 0.47 * high))
+        reader.page.fill(f"#{name}-value", str(number.low + 0.43 * (number.high - number.low)))
         reader.changed(moved, by=name)
 
 
@@ -130,7 +127,7 @@ def test_boxes_menus_and_the_nonlinearity_change_the_picture(opened):
         (lambda: page.select_option("#error", "train"), "phase"),
         (lambda: page.select_option("#x", "align"), "phase"),
         (lambda: page.select_option("#y", "align"), "phase"),
-        (lambda: page.check("#centred"), "spectrum"),
+        (lambda: page.check("#centred"), "card"),
         (lambda: page.select_option("#matrix", "attention"), "spectrum"),
     ]:
         before = reader.picture(name)

@@ -172,3 +172,10 @@ def test_the_seed_decides_the_points(client, events):
         return dict(events(client.post("/api/measure", params=query).text)[:1])["point"]["y"]
 
     assert first("1") == first("1") != first("2")
+
+
+def test_the_mean_of_an_uncentred_function_is_an_isolated_eigenvalue(client):
+    query = {"f": "relu", "centred": "0", "matrix": "attention", "ratio": "0.5", "n": "200", "snr": "0"}
+    highest = get(client, "spectrum", **query)["outliers"][-1]
+    assert highest["kind"] == "mean (a0)"
+    assert highest["place"] == pytest.approx(np.sqrt(100 / (2 * np.pi)) / 0.5, rel=0.1)

@@ -71,10 +71,10 @@ def test_a_wrong_view_is_one_line(client, query, words):
     refused(client.get(f"/api/curve?{query}"), 400, words)
 
 
-def test_what_a_panel_cannot_draw_is_one_line(client):
-    apart = "weights=apart&key_cos=1&matrix=attention&x=ratio&y=snr"
-    refused(client.get(f"/api/spectrum?{apart}"), 400, "keys and queries must be equal")
-    refused(client.get("/api/spectrum?f=relu&centred=0"), 400, "centre it")
+def test_a_spectrum_that_there_is_not_says_why(client):
+    apart = client.get("/api/spectrum?weights=apart&key_cos=1&matrix=attention").json()
+    assert "keys and queries must be equal" in apart["missing"]
+    assert "sigma2 must be positive" in client.get("/api/spectrum?f=t").json()["missing"]
 
 
 HOSTS = ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "", "[::1]:8765"]

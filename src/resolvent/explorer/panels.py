@@ -13,6 +13,7 @@ from resolvent.explorer.view import View
 from resolvent.nonlinearity import card
 from resolvent.phase import phase
 from resolvent.predict import LARGE, predict
+from resolvent.setting import Setting
 from resolvent.setting.variation import varied
 
 Array = NDArray[np.float64]
@@ -42,8 +43,12 @@ def curve(view: View) -> dict[str, Any]:
 
 
 def spectrum(view: View) -> dict[str, Any]:
-    """Density, atoms and isolated eigenvalues of H'H/n or of K."""
-    found = _spectrum(view)
+    """Density, atoms and isolated eigenvalues of H'H/n or of K; `missing` says why there is none."""
+    setting = view.setting
+    try:
+        found = _spectrum(view, setting)
+    except (ValueError, ArithmeticError) as error:
+        return {"matrix": view["matrix"], "missing": str(error)}
     pieces = [_piece(found, left, right) for left, right in found.support]
     return {
         "matrix": view["matrix"],
@@ -94,15 +99,14 @@ def _winner(difference: float) -> str:
     return "attention" if difference < 0.0 else "linear"
 
 
-def _spectrum(view: View) -> Spectrum:
-    setting = view.setting
+def _spectrum(view: View, setting: Setting) -> Spectrum:
+    """The limit of the bulk, and the eigenvalue of the mean of f, a0 sqrt(p), at the size of the view."""
     f, a = setting.f, setting.f.coefficients()
-    if a.a0 != 0.0:
-        raise ValueError("an uncentred f puts one eigenvalue at infinity: centre it to see the spectrum")
     tokens, gram = setting.tokens, setting.gram.reshape(3, 3)
     shared: dict[str, Any] = {
         "ratio": float(tokens.ratio),
         "label_mean": float(tokens.label_mean),
+        "mean_spike": a.a0 * np.sqrt(float(tokens.ratio) * view["n"]),
         "shift": f.kept_diagonal(LARGE) if setting.keep_diagonal else 0.0,
         **{name: getattr(a, name) for name in ("a1", "a2", "sigma2")},
     }

@@ -139,6 +139,8 @@ export function spectrum(id, { pieces, atoms, outliers, matrix }) {
   );
 }
 
+export const empty = (id) => draw(id, [], { xaxis: { visible: false }, yaxis: { visible: false } });
+
 function quantile(values, q) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted.length ? sorted[Math.floor(q * (sorted.length - 1))] : 0;

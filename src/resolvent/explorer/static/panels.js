@@ -99,6 +99,10 @@ export class Panels {
 
   async spectrum() {
     const found = this.found.spectrum;
+    if (found.missing) {
+      $("outliers").textContent = `None to draw: ${found.missing}.`;
+      return charts.empty("spectrum-chart");
+    }
     await charts.spectrum("spectrum-chart", found);
     const isolated = found.outliers.map((o) => `${o.place.toPrecision(4)} (${o.kind})`);
     const atoms = found.atoms.map((a) => `a share ${a.mass.toPrecision(3)} of the eigenvalues is ${Number(a.place.toPrecision(3))}`);
@@ -129,6 +133,6 @@ const PROBE = ["ridge", "label_noise"];
 const IRRELEVANT = {
   curve: new Set(["log", "matrix", ...PLANE]),
   phase: new Set(["log", "matrix", "over", ...SIZES]),
-  spectrum: new Set(["log", "over", ...SIZES, ...PLANE, ...PROBE]),
+  spectrum: new Set(["log", "over", "draws", "seed", ...PLANE, ...PROBE]),
   card: new Set(["log", "matrix", "over", ...SIZES, ...PLANE, ...PROBE, "ratio", "snr", "label_mean", "skip"]),
 };

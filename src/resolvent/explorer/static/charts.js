@@ -2,9 +2,9 @@
 
 const METHODS = {
   attention: { name: "attention", colour: "--attention", dash: { test: "solid", train: "dot" }, symbol: "circle" },
-  linear: { name: "linear regression", colour: "--linear", dash: { test: "dash", train: "dashdot" }, symbol: "square" },
+  linear: { name: "linear", colour: "--linear", dash: { test: "dash", train: "dashdot" }, symbol: "square" },
 };
-const ERRORS = { test: "test", train: "training" };
+const ERRORS = { test: "test", train: "train" };
 const HIGHEST = 3; // an error above it is cut off on the linear scale, where all else would be flat
 const CONFIG = { displayModeBar: false, responsive: true };
 
@@ -18,17 +18,23 @@ function axis(title, log, more = {}) {
   return { title: { text: title, standoff: 6 }, ...line, ...ticks, ...more };
 }
 
+// Ticks at whole decades, where there are few.
+const decades = (log, values) => (log && values.at(-1) / values[0] < 1e4 ? { dtick: 1 } : {});
+
 function layout(more) {
   return {
     paper_bgcolor: css("--panel"),
     plot_bgcolor: css("--panel"),
     font: { color: css("--ink"), family: getComputedStyle(document.body).fontFamily, size: 13 },
     margin: { l: 8, r: 12, t: 10, b: 8 },
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)", ...columns() },
     hoverlabel: { bgcolor: css("--panel"), font: { color: css("--ink") } },
     ...more,
   };
 }
+
+// Two columns where there is little room.
+const columns = () => (innerWidth < 600 ? { entrywidth: 0.48, entrywidthmode: "fraction", font: { size: 12 } } : {});
 
 const draw = (id, traces, look) => Plotly.react(id, traces, layout(look), CONFIG);
 
@@ -88,7 +94,7 @@ export async function curves(id, { x, y, points, refined, title, geometric, at, 
   const vertical = log ? axis("mean squared error", true) : axis("mean squared error", false, { range: [0, cut ? HIGHEST : 1.06 * highest || 1] });
   const line = { type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: css("--quiet"), width: 1, dash: "dot" } };
   await draw(id, traces, {
-    xaxis: axis(title, geometric),
+    xaxis: axis(title, geometric, decades(geometric, x)),
     yaxis: vertical,
     hovermode: "x unified",
     shapes: at === undefined || (geometric && at <= 0) ? [] : [line],
@@ -177,8 +183,7 @@ export function phase(id, { x, y, difference, boundary, at }, numbers) {
   const side = ({ name, values }) => {
     const ends = [values[0], values.at(-1)];
     const log = numbers[name].geometric;
-    const few = log && Math.log10(ends[1] / ends[0]) < 4;
-    return axis(numbers[name].label, log, { ...(few ? { dtick: 1 } : {}), range: log ? ends.map(Math.log10) : ends, showgrid: false });
+    return axis(numbers[name].label, log, { ...decades(log, values), range: log ? ends.map(Math.log10) : ends, showgrid: false });
   };
   return draw(id, [map, border, here], {
     xaxis: side(x),

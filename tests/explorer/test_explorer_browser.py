@@ -85,6 +85,8 @@ def curve_of(server, query):
 def test_every_slider_changes_the_picture_by_keyboard_and_by_typing(opened):
     reader = opened("f=relu&align=0.5&snr=2&label_mean=0.2&key_cos=0.5&query_cos=0.4&over=snr")
     for name, number in NUMBERS.items():
+        if name == "beta":
+            reader.page.fill("#f", "softmax")
         before = reader.picture()
         if name == "snr":
             reader.page.select_option("#over", "skip")
@@ -92,7 +94,7 @@ def test_every_slider_changes_the_picture_by_keyboard_and_by_typing(opened):
             reader.page.check("#weights-apart")
         if name == "skip":
             reader.page.select_option("#over", "ratio")
-        if name in ("snr", "key_norm", "skip"):
+        if name in ("snr", "key_norm", "beta", "skip"):
             before = reader.changed(before, by=f"what precedes {name}")
         reader.page.focus(f"#{name}")
         reader.page.keyboard.press("PageDown" if name == "ratio" else "PageUp")

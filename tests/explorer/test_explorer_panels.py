@@ -11,7 +11,7 @@ import pytest
 from resolvent import Setting, Tokens, Weights, predict
 from resolvent.cli.app import run
 from resolvent.explorer.code import command_line, python_code
-from resolvent.explorer.view import ANGLES, NUMBERS, View
+from resolvent.explorer.view import ANGLES, CHOICES, View
 from resolvent.explorer.work import measured_points
 from resolvent.nonlinearity import card, nonlinearity
 
@@ -29,16 +29,17 @@ def by_hand(over, value, **given):
     """The setting at one point, retyped without `View`."""
     v = {"ratio": 0.5, "snr": 1.0, "ridge": 0.1, "skip": 0.0, "label_mean": 0.0, "label_noise": 0.0}
     v |= {"align": 0.0, "key_norm": 1.0, "query_norm": 1.0, "key_cos": 0.0, "query_cos": 0.0}
-    v |= {name: float(x) for name, x in given.items() if name != "weights"} | {over: value}
+    v |= {name: float(x) for name, x in given.items() if name not in ("weights", "f")} | {over: value}
+    f, beta = ("softmax", v["beta"]) if given.get("f") == "softmax" else ("tanh", None)
     angles = {name: v[name] for name in ANGLES}
     weights = (
         Weights.from_angles(**angles) if given.get("weights") == "apart" else Weights.aligned(v["align"])
     )
     tokens = Tokens(v["ratio"], v["snr"], v["label_mean"], v["label_noise"])
-    return Setting(tokens, weights, "tanh", ridge=v["ridge"], skip=v["skip"])
+    return Setting(tokens, weights, f, ridge=v["ridge"], skip=v["skip"], beta=beta)
 
 
-@pytest.mark.parametrize("over", NUMBERS)
+@pytest.mark.parametrize("over", CHOICES["over"])
 def test_a_curve_is_the_prediction_at_each_of_its_points(client, over):
     given = APART if over in ANGLES else {"align": "0.7"}
     found = get(client, "curve", over=over, **given)
@@ -98,8 +99,9 @@ def series(found, x):
         {"over": "snr", "f": "t*tanh(t)", "ratio": "1.5", "label_mean": "0.25", "skip": "-0.5"},
         {"over": "query_cos", "f": "maximum(t, 0)", "centred": "0", "keep_diagonal": "1", **APART},
         {"over": "ridge", "align": "-0.75", "label_noise": "0.125", "f": "-sin(t)"},
+        {"over": "snr", "f": "softmax", "beta": "0.7", "align": "0.5"},
     ],
-    ids=["snr", "query_cos", "ridge"],
+    ids=["snr", "query_cos", "ridge", "softmax"],
 )
 def test_the_code_makes_the_same_numbers(client, query, capsys):
     found = get(client, "curve", **query)
@@ -179,3 +181,10 @@ def test_the_mean_of_an_uncentred_function_is_an_isolated_eigenvalue(client):
     highest = get(client, "spectrum", **query)["outliers"][-1]
     assert highest["kind"] == "mean (a0)"
     assert highest["place"] == pytest.approx(np.sqrt(100 / (2 * np.pi)) / 0.5, rel=0.1)
+
+
+def test_softmax_has_a_card_and_a_phase_diagram_and_says_why_it_has_no_spectrum(client):
+    found = get(client, "card", f="softmax", beta="0.5")
+    assert found["card"]["a1"] == pytest.approx(0.5, rel=1e-6)
+    assert get(client, "phase", f="softmax", x="beta", y="snr", align="0.5")["boundary"]
+    assert "n/sqrt(p)" in get(client, "spectrum", f="softmax")["missing"]

@@ -60,6 +60,7 @@ def _setting(view: View) -> str:
         weights = f"Weights.from_angles({', '.join(f'{name}={view[name]!r}' for name in ANGLES)})"
     options = [f"ridge={view['ridge']!r}"]
     options += [f"skip={view['skip']!r}"] if view["skip"] else []
+    options += [f"beta={view['beta']!r}"] if view.softmax else []
     options += ["centred=False"] if view["centred"] == "0" else []
     options += ["keep_diagonal=True"] if view["keep_diagonal"] == "1" else []
     return f"Setting(Tokens({tokens}), {weights}, {view['f']!r}, {', '.join(options)})"

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.explorer.code import command_line, python_code
 from resolvent.explorer.view import View
-from resolvent.nonlinearity import card
+from resolvent.nonlinearity import Softmax, card
 from resolvent.phase import phase
-from resolvent.predict import LARGE, predict
+from resolvent.predict import predict
+from resolvent.predict.prediction import LARGE
 from resolvent.setting import Setting
 from resolvent.setting.variation import varied
 
@@ -77,6 +78,7 @@ def diagram(view: View) -> dict[str, Any]:
 def nonlinearity_card(view: View) -> dict[str, Any]:
     """The card of f, and f itself."""
     f = view.setting.f
+    f = f.entrywise() if isinstance(f, Softmax) else f  # what softmax tends to
     t = np.linspace(-REACH, REACH, 201)
     return {"card": card(f).as_dict(), "t": listed(t), "f": listed(f.evaluate(t))}
 
@@ -102,6 +104,8 @@ def _winner(difference: float) -> str:
 def _spectrum(view: View, setting: Setting) -> Spectrum:
     """The limit of the bulk, and the eigenvalue of the mean of f, a0 sqrt(p), at the size of the view."""
     f, a = setting.f, setting.f.coefficients()
+    if isinstance(f, Softmax):
+        raise ValueError("softmax has an eigenvalue of its own, n/sqrt(p), which the law leaves out")
     tokens, gram = setting.tokens, setting.gram.reshape(3, 3)
     shared: dict[str, Any] = {
         "ratio": float(tokens.ratio),

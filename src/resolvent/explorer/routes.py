@@ -77,7 +77,7 @@ async def _schema(_: Request) -> Response:
             "choices": CHOICES,
             "sizes": SIZES,
             "defaults": DEFAULTS,
-            "functions": known_names(),
+            "functions": (*known_names(), "softmax"),
             "largest": LARGEST_BODY,
         }
     )

@@ -47,13 +47,14 @@ NUMBERS = {
     "key_cos": Number(0.0, -1.0, 1.0, False, "Weights", "key cosine", r"\cos(w_K, \mu)"),
     "query_cos": Number(0.0, -1.0, 1.0, False, "Weights", "query cosine", r"\cos(w_Q, \mu)"),
     "ridge": Number(0.1, 1e-6, 1e3, True, "Probe", "ridge", r"\gamma"),
+    "beta": Number(1.0, 0.1, 2.0, False, "Attention", "inverse temperature", r"\beta"),
     "skip": Number(0.0, -2.0, 2.0, False, "Attention", "residual connection", r"s"),
 }
 TOKENS = ("ratio", "snr", "label_mean", "label_noise")
 ANGLES = ("key_norm", "query_norm", "key_cos", "query_cos")
 CHOICES = {
     "weights": ("aligned", "apart"),
-    "over": tuple(NUMBERS),
+    "over": tuple(name for name in NUMBERS if name != "beta"),  # which `resolvent sweep` does not vary
     "x": tuple(NUMBERS),
     "y": tuple(NUMBERS),
     "error": ("test", "train"),
@@ -110,9 +111,15 @@ class View:
 
     @property
     def free(self) -> tuple[str, ...]:
-        """The numbers that this view's weights leave free, hence the possible axes."""
+        """The numbers that this view's weights and nonlinearity have, hence the possible axes."""
         absent = ANGLES if self["weights"] == "aligned" else ("align",)
+        absent = absent if self.softmax else (*absent, "beta")
         return tuple(name for name in NUMBERS if name not in absent)
+
+    @property
+    def softmax(self) -> bool:
+        """Whether f is softmax, which has beta, and neither a mean nor a diagonal to keep."""
+        return bool(self["f"].strip() == "softmax")
 
     @cached_property
     def setting(self) -> Setting:
@@ -122,10 +129,11 @@ class View:
             Tokens(**{name: self[name] for name in TOKENS}),
             Weights.aligned(self["align"]) if self["weights"] == "aligned" else Weights.from_angles(**apart),
             self["f"],
-            self["centred"] == "1",
+            None if self.softmax and self["centred"] == "1" else self["centred"] == "1",
             ridge=self["ridge"],
             skip=self["skip"],
             keep_diagonal=self["keep_diagonal"] == "1",
+            beta=self["beta"] if self.softmax else None,
         )
 
     def along(self, side: str, count: int) -> Array:

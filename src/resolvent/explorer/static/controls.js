@@ -21,7 +21,7 @@ export function build(schema, state) {
   }
   for (const name of ["centred", "keep_diagonal", "log"]) refreshers.push(box(name, state));
   for (const name of Object.keys(schema.sizes)) refreshers.push(size(name, schema.sizes[name], state));
-  for (const name of ["over", "x", "y"]) refreshers.push(menu(name, () => axes(schema, state), state));
+  for (const name of ["over", "x", "y"]) refreshers.push(menu(name, () => axes(schema, name, state), state));
   refreshers.push(menu("error", () => [["test", "test"], ["train", "training"]], state));
   refreshers.push(menu("matrix", () => [["features", "H'H/n"], ["attention", "K"]], state));
   refreshers.push(nonlinearity(schema.functions, state));
@@ -31,13 +31,20 @@ export function build(schema, state) {
   refresh();
 }
 
-// The numbers that the weights leave free.
-export function axes(schema, state) {
-  const apart = state.get("weights") === "apart";
-  const angle = (name) => /^(key|query)_/.test(name);
-  const free = Object.keys(schema.numbers).filter((name) => (apart ? name !== "align" : !angle(name)));
-  return free.map((name) => [name, schema.numbers[name].label]);
+// The numbers that the weights and the nonlinearity have.
+function axes(schema, side, state) {
+  const names = schema.choices[side].filter((name) => free(name, state));
+  return names.map((name) => [name, schema.numbers[name].label]);
 }
+
+function free(name, state) {
+  const apart = state.get("weights") === "apart";
+  if (name === "beta") return softmax(state.get("f"));
+  return name === "align" ? !apart : apart || !ANGLE.test(name);
+}
+
+const ANGLE = /^(key|query)_/;
+const softmax = (f) => f.trim() === "softmax";
 
 function slider(parent, name, number, state) {
   const row = parent.appendChild(document.createElement("div"));
@@ -71,8 +78,7 @@ function slider(parent, name, number, state) {
     }
     range.setAttribute("aria-valuetext", text);
     if (document.activeElement !== value) value.value = text;
-    const apart = state.get("weights") === "apart";
-    row.hidden = name === "align" ? apart : /^(key|query)_/.test(name) && !apart;
+    row.hidden = !free(name, state);
   };
 }
 
@@ -91,7 +97,7 @@ function weightChoice(parent, state) {
 
 // Axes that the other kind of weights does not have give way to its own.
 function stillFree(weights, state) {
-  const lost = weights === "apart" ? (name) => name === "align" : (name) => /^(key|query)_/.test(name);
+  const lost = weights === "apart" ? (name) => name === "align" : (name) => ANGLE.test(name);
   const own = weights === "apart" ? ["key_cos", "query_cos"] : ["align", "ridge"];
   const changes = {};
   if (lost(state.get("over"))) changes.over = own[0];
@@ -104,10 +110,22 @@ function stillFree(weights, state) {
   return changes;
 }
 
+// Axes that only softmax has give way when it goes.
+function withoutBeta(state) {
+  const changes = {};
+  for (const [side, other] of [["x", "y"], ["y", "x"]]) {
+    if (state.get(side) === "beta") changes[side] = ["ratio", "snr"].find((name) => name !== state.get(other));
+  }
+  return changes;
+}
+
 function box(name, state) {
   const input = document.getElementById(name);
   input.addEventListener("change", () => state.set({ [name]: input.checked ? "1" : "0" }));
-  return () => (input.checked = state.get(name) === "1");
+  return () => {
+    input.checked = state.get(name) === "1";
+    input.disabled = name !== "log" && softmax(state.get("f"));
+  };
 }
 
 function size(name, [, low, high], state) {
@@ -144,7 +162,8 @@ function nonlinearity(names, state) {
   const take = () => {
     clearTimeout(timer);
     timer = 0;
-    if (input.value.trim()) state.set({ f: input.value.trim() });
+    const f = input.value.trim();
+    if (f) state.set({ f, ...(softmax(f) ? { centred: "1", keep_diagonal: "0" } : withoutBeta(state)) });
   };
   input.addEventListener("input", () => {
     clearTimeout(timer);

@@ -328,3 +328,20 @@ def test_formulas_are_typeset(opened):
     assert len(formulas) > 10
     assert all(formulas)
     assert json.loads(reader.picture("card"))
+
+
+def test_softmax_has_its_beta_and_no_spectrum(opened):
+    reader = opened("align=0.5&keep_diagonal=1&centred=0&f=relu")
+    page = reader.page
+    assert page.is_hidden("#beta")
+    page.fill("#f", "softmax")
+    page.wait_for_selector("#beta")
+    page.wait_for_selector('#card-title:has-text("softmax")')
+    reader.until(lambda: page.is_hidden("#spectrum-chart") and "n/sqrt(p)" in page.inner_text("#outliers"))
+    assert page.is_disabled("#centred")
+    page.select_option("#x", "beta")
+    before = reader.picture("phase")
+    page.fill("#f", "tanh")
+    reader.changed(before, "phase")
+    assert page.input_value("#x") == "ratio"
+    page.wait_for_selector("#spectrum-chart")

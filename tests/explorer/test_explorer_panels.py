@@ -185,6 +185,8 @@ def test_the_mean_of_an_uncentred_function_is_an_isolated_eigenvalue(client):
 
 def test_softmax_has_a_card_and_a_phase_diagram_and_says_why_it_has_no_spectrum(client):
     found = get(client, "card", f="softmax", beta="0.5")
-    assert found["card"]["a1"] == pytest.approx(0.5, rel=1e-6)
+    assert found["card"]["a1"] == pytest.approx(0.5)
+    assert found["card"]["linear_share"] == pytest.approx(0.25 / (np.exp(0.25) - 1.0))
+    assert np.diff(found["f"]).min() > 0.0
     assert get(client, "phase", f="softmax", x="beta", y="snr", align="0.5")["boundary"]
     assert "n/sqrt(p)" in get(client, "spectrum", f="softmax")["missing"]

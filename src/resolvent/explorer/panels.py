@@ -78,9 +78,20 @@ def diagram(view: View) -> dict[str, Any]:
 def nonlinearity_card(view: View) -> dict[str, Any]:
     """The card of f, and f itself."""
     f = view.setting.f
-    f = f.entrywise() if isinstance(f, Softmax) else f  # what softmax tends to
     t = np.linspace(-REACH, REACH, 201)
+    if isinstance(f, Softmax):
+        return {"card": _softmax_card(f), "t": listed(t), "f": listed(f.entrywise().evaluate(t))}
     return {"card": card(f).as_dict(), "t": listed(t), "f": listed(f.evaluate(t))}
+
+
+def _softmax_card(f: Softmax) -> dict[str, Any]:
+    a = f.coefficients()
+    sentence = (
+        f"Softmax tends to exp(beta t), drawn here with mean 0: {100 * a.linear_share:.3g} % of its variance "
+        "is linear, and signal and weights act through that part only; the rest acts as independent noise. The "
+        "sum of every column is fixed, so that its mean and its quadratic part have no effect."
+    )
+    return {"name": "softmax", **a.as_dict(), "linear_share": a.linear_share, "sentence": sentence}
 
 
 def listed(values: ArrayLike) -> Any:

@@ -34,7 +34,7 @@ function layout(more) {
 }
 
 // Two columns where there is little room.
-const columns = () => (innerWidth < 600 ? { entrywidth: 0.48, entrywidthmode: "fraction", font: { size: 12 } } : {});
+const columns = () => (innerWidth < 600 ? { entrywidth: 0.46, entrywidthmode: "fraction", font: { size: 11 } } : {});
 
 const draw = (id, traces, look) => Plotly.react(id, traces, layout(look), CONFIG);
 
@@ -144,8 +144,6 @@ export function spectrum(id, { pieces, atoms, outliers, matrix }) {
     },
   );
 }
-
-export const empty = (id) => draw(id, [], { xaxis: { visible: false }, yaxis: { visible: false } });
 
 function quantile(values, q) {
   const sorted = [...values].sort((a, b) => a - b);

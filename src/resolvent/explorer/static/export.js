@@ -43,7 +43,7 @@ const TABLES = {
     [x.name, y.name, "attention less linear"],
     ...y.values.flatMap((v, i) => x.values.map((u, j) => [u, v, difference[i][j]])),
   ],
-  spectrum: ({ pieces = [], atoms = [], outliers = [] }) => [
+  spectrum: ({ pieces, atoms, outliers }) => [
     ["kind", "eigenvalue", "value"],
     ...pieces.flatMap((p) => p.x.map((u, k) => ["density", u, p.density[k]])),
     ...atoms.map((a) => ["atom (mass)", a.place, a.mass]),

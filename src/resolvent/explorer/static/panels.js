@@ -99,9 +99,10 @@ export class Panels {
 
   async spectrum() {
     const found = this.found.spectrum;
+    $("spectrum").classList.toggle("none", Boolean(found.missing));
     if (found.missing) {
-      $("outliers").textContent = `None to draw: ${found.missing}.`;
-      return charts.empty("spectrum-chart");
+      $("outliers").textContent = `None is drawn: ${found.missing}.`;
+      return;
     }
     await charts.spectrum("spectrum-chart", found);
     const isolated = found.outliers.map((o) => `${o.place.toPrecision(4)} (${o.kind})`);

@@ -88,8 +88,8 @@ def _softmax_card(f: Softmax) -> dict[str, Any]:
     a = f.coefficients()
     sentence = (
         f"Softmax tends to exp(beta t), drawn here with mean 0: {100 * a.linear_share:.3g} % of its variance "
-        "is linear, and signal and weights act through that part only; the rest acts as independent noise. The "
-        "sum of every column is fixed, so that its mean and its quadratic part have no effect."
+        "is linear, and signal and weights act through that part only; the rest acts as independent noise. "
+        "The sum of every column is fixed, so that its mean and its quadratic part have no effect."
     )
     return {"name": "softmax", **a.as_dict(), "linear_share": a.linear_share, "sentence": sentence}
 

@@ -42,6 +42,7 @@ def by_hand(over, value, **given):
 @pytest.mark.parametrize("over", CHOICES["over"])
 def test_a_curve_is_the_prediction_at_each_of_its_points(client, over):
     given = APART if over in ANGLES else {"align": "0.7"}
+    given |= {"f": "softmax"} if over == "beta" else {}
     found = get(client, "curve", over=over, **given)
     assert len(found["x"]) == 60
     for k in (0, 23, 59):
@@ -100,8 +101,9 @@ def series(found, x):
         {"over": "query_cos", "f": "maximum(t, 0)", "centred": "0", "keep_diagonal": "1", **APART},
         {"over": "ridge", "align": "-0.75", "label_noise": "0.125", "f": "-sin(t)"},
         {"over": "snr", "f": "softmax", "beta": "0.7", "align": "0.5"},
+        {"over": "beta", "f": "softmax", "align": "0.5", "ridge": "1"},
     ],
-    ids=["snr", "query_cos", "ridge", "softmax"],
+    ids=["snr", "query_cos", "ridge", "softmax", "beta"],
 )
 def test_the_code_makes_the_same_numbers(client, query, capsys):
     found = get(client, "curve", **query)

@@ -54,7 +54,7 @@ TOKENS = ("ratio", "snr", "label_mean", "label_noise")
 ANGLES = ("key_norm", "query_norm", "key_cos", "query_cos")
 CHOICES = {
     "weights": ("aligned", "apart"),
-    "over": tuple(name for name in NUMBERS if name != "beta"),  # which `resolvent sweep` does not vary
+    "over": tuple(NUMBERS),
     "x": tuple(NUMBERS),
     "y": tuple(NUMBERS),
     "error": ("test", "train"),

@@ -13,7 +13,7 @@ export const names = { attention: "attention", linear: "linear regression" };
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function axis(title, log, more = {}) {
-  const line = { gridcolor: css("--grid"), linecolor: css("--rule"), zerolinecolor: css("--rule"), automargin: true };
+  const line = { gridcolor: css("--grid"), linecolor: css("--rule"), zerolinecolor: css("--rule") };
   const ticks = log ? { type: "log", exponentformat: "power" } : { type: "linear" };
   return { title: { text: title, standoff: 6 }, ...line, ...ticks, ...more };
 }
@@ -26,7 +26,7 @@ function layout(more) {
     paper_bgcolor: css("--panel"),
     plot_bgcolor: css("--panel"),
     font: { color: css("--ink"), family: getComputedStyle(document.body).fontFamily, size: 13 },
-    margin: { l: 8, r: 12, t: 10, b: 8 },
+    margin: { l: 56, r: 14, t: 10, b: 46 },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)", ...columns() },
     hoverlabel: { bgcolor: css("--panel"), font: { color: css("--ink") } },
     ...more,
@@ -34,7 +34,7 @@ function layout(more) {
 }
 
 // Two columns where there is little room.
-const columns = () => (innerWidth < 600 ? { entrywidth: 0.46, entrywidthmode: "fraction", font: { size: 11 } } : {});
+const columns = () => (innerWidth < 600 ? { x: -0.2, entrywidth: 0.48, entrywidthmode: "fraction", font: { size: 11 } } : {});
 
 const draw = (id, traces, look) => Plotly.react(id, traces, layout(look), CONFIG);
 

@@ -112,7 +112,7 @@ function stillFree(weights, state) {
 
 // Axes that only softmax has give way when it goes.
 function withoutBeta(state) {
-  const changes = {};
+  const changes = state.get("over") === "beta" ? { over: "ridge" } : {};
   for (const [side, other] of [["x", "y"], ["y", "x"]]) {
     if (state.get(side) === "beta") changes[side] = ["ratio", "snr"].find((name) => name !== state.get(other));
   }

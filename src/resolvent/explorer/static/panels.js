@@ -24,17 +24,19 @@ export class Panels {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
-  // Ask for every panel whose query changed.
+  // Ask for every panel whose query changed; where the curves' did not, their look did.
   refresh() {
     const since = performance.now();
     for (const name of Object.keys(this.ask)) {
       const query = this.state.query(IRRELEVANT[name]);
-      if (this.drawn[name] === query) continue;
+      if (this.drawn[name] === query) {
+        if (name === "curve" && this.found.curve) this.curve();
+        continue;
+      }
       this.drawn[name] = query;
       if (name === "spectrum") $("spectrum-chart").classList.add("stale");
       this.ask[name](query, since);
     }
-    if (this.found.curve) this.curve();
   }
 
   async show(name, found, query, since) {

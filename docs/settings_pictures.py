@@ -82,7 +82,8 @@ def draw(name: str) -> None:
     panels[0].set_ylabel("error")
     handles, labels = panels[0].get_legend_handles_labels()
     strong = dict(reversed(list(zip(labels, handles, strict=True))))
-    figure.legend(strong.values(), strong.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    style = {"ncols": 4, "frameon": False, "fontsize": 8}
+    figure.legend(strong.values(), strong.keys(), loc="outside lower center", **style)
     save(figure, IMAGES / f"setting_{name}.png")
 
 

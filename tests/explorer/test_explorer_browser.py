@@ -330,14 +330,17 @@ def test_formulas_are_typeset(opened):
     assert json.loads(reader.picture("card"))
 
 
-def test_softmax_has_its_beta_and_no_spectrum(opened):
+def test_softmax_has_its_beta_and_no_spectrum_of_k(opened):
     reader = opened("align=0.5&keep_diagonal=1&centred=0&f=relu")
     page = reader.page
     assert page.is_hidden("#beta")
     page.fill("#f", "softmax")
     page.wait_for_selector("#beta")
     page.wait_for_selector('#card-title:has-text("softmax")')
-    reader.until(lambda: page.is_hidden("#spectrum-chart") and "n/sqrt(p)" in page.inner_text("#outliers"))
+    page.select_option("#matrix", "attention")
+    reader.until(
+        lambda: page.is_hidden("#spectrum-chart") and "not symmetric" in page.inner_text("#outliers")
+    )
     assert page.is_disabled("#centred")
     page.select_option("#x", "beta")
     before = reader.picture("phase")

@@ -81,6 +81,11 @@ def test_the_spectrum_has_mass_one(client, matrix):
     area = sum(np.trapezoid(piece["density"], piece["x"]) for piece in found["pieces"])
     assert area + sum(atom["mass"] for atom in found["atoms"]) == pytest.approx(1.0, abs=5e-3)
     assert [o["kind"] for o in found["outliers"]].count("signal") >= 1
+    assert len(found["sample"]) == 256
+    inside = [
+        piece["x"][0] - 0.2 <= v <= piece["x"][-1] + 0.2 for piece in found["pieces"] for v in found["sample"]
+    ]
+    assert np.mean(inside) > 0.95
 
 
 def test_the_card_is_that_of_the_nonlinearity(client):
@@ -185,10 +190,11 @@ def test_the_mean_of_an_uncentred_function_is_an_isolated_eigenvalue(client):
     assert highest["place"] == pytest.approx(np.sqrt(100 / (2 * np.pi)) / 0.5, rel=0.1)
 
 
-def test_softmax_has_a_card_and_a_phase_diagram_and_says_why_it_has_no_spectrum(client):
+def test_softmax_has_the_panels_that_it_can_have(client):
     found = get(client, "card", f="softmax", beta="0.5")
     assert found["card"]["a1"] == pytest.approx(0.5)
     assert found["card"]["linear_share"] == pytest.approx(0.25 / (np.exp(0.25) - 1.0))
     assert np.diff(found["f"]).min() > 0.0
     assert get(client, "phase", f="softmax", x="beta", y="snr", align="0.5")["boundary"]
-    assert "n/sqrt(p)" in get(client, "spectrum", f="softmax")["missing"]
+    assert "whose K is not symmetric" in get(client, "spectrum", f="softmax", matrix="attention")["missing"]
+    assert get(client, "spectrum", f="softmax", n="64")["outliers"]

@@ -79,6 +79,7 @@ def test_a_spectrum_that_there_is_not_says_why(client):
     apart = client.get("/api/spectrum?weights=apart&key_cos=1&matrix=attention").json()
     assert "keys and queries must be equal" in apart["missing"]
     assert "sigma2 must be positive" in client.get("/api/spectrum?f=t").json()["missing"]
+    assert "at most 4096" in client.get("/api/spectrum?ratio=10&n=2048").json()["missing"]
 
 
 HOSTS = ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "", "[::1]:8765"]

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.equivalents import Spectrum, attention_spectrum, features_spectrum
 from resolvent.explorer.code import command_line, python_code
 from resolvent.explorer.view import View
 from resolvent.nonlinearity import Softmax, card
 from resolvent.phase import phase
 from resolvent.predict import predict
-from resolvent.predict.prediction import LARGE
-from resolvent.setting import Setting
 from resolvent.setting.variation import varied
+from resolvent.spectrum import SettingSpectrum
+from resolvent.spectrum import spectrum as setting_spectrum
 
 Array = NDArray[np.float64]
 
@@ -44,19 +43,19 @@ def curve(view: View) -> dict[str, Any]:
 
 
 def spectrum(view: View) -> dict[str, Any]:
-    """Density, atoms and isolated eigenvalues of H'H/n or of K; `missing` says why there is none."""
+    """Density, atoms, isolated eigenvalues and one sample of H'H/n or of K; `missing` says why there is none."""
     setting = view.setting
     try:
-        found = _spectrum(view, setting)
+        view.check_size(view["ratio"])
+        found = setting_spectrum(setting, of=view["matrix"], n=view["n"], seed=view["seed"])
     except (ValueError, ArithmeticError) as error:
         return {"matrix": view["matrix"], "missing": str(error)}
-    pieces = [_piece(found, left, right) for left, right in found.support]
     return {
         "matrix": view["matrix"],
-        "pieces": pieces,
-        "atoms": [{"place": place, "mass": mass} for place, mass in found.atoms],
+        "pieces": [_piece(found, left, right) for left, right in found.limit.support],
+        "atoms": [{"place": place, "mass": mass} for place, mass in found.limit.atoms],
         "outliers": [{"place": o.place, "overlap": o.overlap, "kind": o.kind} for o in found.outliers],
-        "mass": found.mass,
+        "sample": [] if found.measured is None else listed(found.measured.eigenvalues),
     }
 
 
@@ -112,25 +111,7 @@ def _winner(difference: float) -> str:
     return "attention" if difference < 0.0 else "linear"
 
 
-def _spectrum(view: View, setting: Setting) -> Spectrum:
-    """The limit of the bulk, and the eigenvalue of the mean of f, a0 sqrt(p), at the size of the view."""
-    f, a = setting.f, setting.f.coefficients()
-    if isinstance(f, Softmax):
-        raise ValueError("softmax has an eigenvalue of its own, n/sqrt(p), which the law leaves out")
-    tokens, gram = setting.tokens, setting.gram.reshape(3, 3)
-    shared: dict[str, Any] = {
-        "ratio": float(tokens.ratio),
-        "label_mean": float(tokens.label_mean),
-        "mean_spike": a.a0 * np.sqrt(float(tokens.ratio) * view["n"]),
-        "shift": f.kept_diagonal(LARGE) if setting.keep_diagonal else 0.0,
-        **{name: getattr(a, name) for name in ("a1", "a2", "sigma2")},
-    }
-    if view["matrix"] == "attention":
-        return attention_spectrum(gram=gram, **shared)
-    return features_spectrum(gram=gram, skip=float(setting.skip), **shared)
-
-
-def _piece(found: Spectrum, left: float, right: float) -> dict[str, Any]:
+def _piece(found: SettingSpectrum, left: float, right: float) -> dict[str, Any]:
     """The density over one interval: denser towards its edges, where it rises as a square root, and over the
     decades above a hard edge at zero.
     """

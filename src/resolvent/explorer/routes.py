@@ -25,7 +25,7 @@ from resolvent.explorer.guard import LARGEST_BODY, Guard
 from resolvent.explorer.jobs import Busy, Job, Jobs, one_line
 from resolvent.explorer.panels import curve, diagram, nonlinearity_card, spectrum
 from resolvent.explorer.view import CHOICES, DEFAULTS, NUMBERS, SIZES, View
-from resolvent.explorer.work import check_size, measured_points, own_tokens
+from resolvent.explorer.work import measured_points, own_tokens
 from resolvent.nonlinearity import known_names
 
 Panel = Callable[[View], dict[str, Any]]
@@ -104,7 +104,7 @@ async def _process(panel: Panel, limiter: anyio.CapacityLimiter, view: View) -> 
 
 async def _measure(jobs: Jobs, ask: Request) -> Job:
     view = View.of(ask.query_params.multi_items())
-    check_size(view)
+    view.check_size(NUMBERS["ratio"].high if view["over"] == "ratio" else view["ratio"])
     await anyio.to_thread.run_sync(getattr, View(view.fields), "setting")  # a wrong one is refused at once
     return jobs.start(measured_points, view)
 

@@ -140,6 +140,12 @@ class View:
         """Values of the axis that the field `side` (over, x or y) names, over the length of its slider."""
         return NUMBERS[self[side]].values(count)
 
+    def check_size(self, ratio: float) -> None:
+        """ValueError where so many tokens at this ratio would take more than a page should."""
+        p = round(ratio * self["n"])
+        if p > LARGEST_P:
+            raise ValueError(f"p = ratio n must be at most {LARGEST_P}, got {p}: lower n or the ratio")
+
     def _check_axis(self, side: str) -> None:
         if self[side] not in self.free:
             raise ValueError(f"{side} must be one of {', '.join(self.free)}, got {self[side]}")

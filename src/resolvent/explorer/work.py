@@ -18,7 +18,7 @@ from resolvent.compare import TokenComparison, compare_tokens
 from resolvent.dataset.reading import read_token_bytes
 from resolvent.explorer.code import MEASURED, command_line, python_code
 from resolvent.explorer.panels import ERRORS, METHODS, POINTS, listed
-from resolvent.explorer.view import LARGEST_P, NUMBERS, SIZES, View
+from resolvent.explorer.view import NUMBERS, SIZES, View
 from resolvent.predict import predict
 from resolvent.refine import refine
 from resolvent.setting.variation import varied
@@ -30,14 +30,6 @@ Events = Iterator[tuple[str, dict[str, Any]]]
 
 LEAST_REFINED = 64  # dimensions; below, the classes of the refined equivalent take long to settle
 REFINING = 15.0  # seconds after which no further point is refined
-
-
-def check_size(view: View) -> None:
-    """ValueError where the largest point would take more than a page should."""
-    ratios = view.along("over", MEASURED) if view["over"] == "ratio" else [view["ratio"]]
-    p = round(float(max(ratios)) * view["n"])
-    if p > LARGEST_P:
-        raise ValueError(f"p = ratio n must be at most {LARGEST_P}, got {p}: lower n or the ratio")
 
 
 def measured_points(view: View) -> Events:

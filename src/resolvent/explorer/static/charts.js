@@ -103,7 +103,7 @@ export async function curves(id, { x, y, points, refined, title, geometric, at, 
 }
 
 // The density of an eigenvalue, or of its logarithm for H'H/n, whose eigenvalues are positive and spread over decades.
-export function spectrum(id, { pieces, atoms, outliers, matrix }) {
+export function spectrum(id, { pieces, atoms, outliers, sample, matrix }) {
   const log = matrix === "features";
   const height = (x, density) => (density === null ? null : log ? Math.LN10 * x * density : density);
   const heights = pieces.map((piece) => piece.x.map((x, k) => height(x, piece.density[k])));
@@ -130,10 +130,21 @@ export function spectrum(id, { pieces, atoms, outliers, matrix }) {
   });
   const isolated = outliers.map((o) => ({ ...o, text: `${o.kind}, overlap with the labels ${o.overlap.toFixed(3)}` }));
   const shown = atoms.filter((a) => !log || a.place > 0).map((a) => ({ ...a, text: `mass ${a.mass.toPrecision(3)}` }));
+  const least = log ? 0.3 * Math.min(...pieces.map((piece) => piece.x[0])) : -Infinity; // below are zeros, up to rounding
+  const rug = sample.filter((v) => v > least);
+  const ticks = {
+    x: rug,
+    y: rug.map(() => 0.035 * top),
+    name: `one sample, n = ${sample.length}`,
+    mode: "markers",
+    marker: { symbol: "line-ns", size: 9, line: { width: 1, color: css("--ink") } },
+    hovertemplate: "%{x:.4g}",
+  };
   return draw(
     id,
     [
       ...densities,
+      ticks,
       ...(isolated.length ? [stems(isolated, "isolated eigenvalue", "solid", "diamond")] : []),
       ...(shown.length ? [stems(shown, "atom", "dot", "x")] : []),
     ],

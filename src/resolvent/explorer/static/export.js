@@ -43,10 +43,11 @@ const TABLES = {
     [x.name, y.name, "attention less linear"],
     ...y.values.flatMap((v, i) => x.values.map((u, j) => [u, v, difference[i][j]])),
   ],
-  spectrum: ({ pieces, atoms, outliers }) => [
+  spectrum: ({ pieces, atoms, outliers, sample }) => [
     ["kind", "eigenvalue", "value"],
     ...pieces.flatMap((p) => p.x.map((u, k) => ["density", u, p.density[k]])),
     ...atoms.map((a) => ["atom (mass)", a.place, a.mass]),
+    ...sample.map((u) => ["sample", u, ""]),
     ...outliers.map((o) => [`isolated, ${o.kind} (overlap)`, o.place, o.overlap]),
   ],
   card: ({ t, f }) => [["t", "f"], ...t.map((u, k) => [u, f[k]])],

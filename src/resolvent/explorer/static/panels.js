@@ -136,6 +136,6 @@ const PROBE = ["ridge", "label_noise"];
 const IRRELEVANT = {
   curve: new Set(["log", "matrix", ...PLANE]),
   phase: new Set(["log", "matrix", "over", ...SIZES]),
-  spectrum: new Set(["log", "over", "draws", "seed", ...PLANE, ...PROBE]),
+  spectrum: new Set(["log", "over", "draws", ...PLANE, ...PROBE]),
   card: new Set(["log", "matrix", "over", ...SIZES, ...PLANE, ...PROBE, "ratio", "snr", "label_mean", "skip", "weights", "align", "key_norm", "query_norm", "key_cos", "query_cos"]),
 };

@@ -43,7 +43,7 @@ def curve(view: View) -> dict[str, Any]:
 
 
 def spectrum(view: View) -> dict[str, Any]:
-    """Density, atoms, isolated eigenvalues and one sample of H'H/n or of K; `missing` says why there is none."""
+    """Density, isolated eigenvalues and one sample of H'H/n or of K; `missing` says why there is none."""
     setting = view.setting
     try:
         view.check_size(view["ratio"])

@@ -6,7 +6,7 @@ import csv
 import json
 import time
 
-import httpx
+import httpx2
 import pytest
 
 from resolvent.explorer.guard import ASKING
@@ -78,7 +78,7 @@ def opened(browser, server):
 
 
 def curve_of(server, query):
-    reply = httpx.get(f"{server.url}api/curve?{query}", headers={ASKING: "1"})
+    reply = httpx2.get(f"{server.url}api/curve?{query}", headers={ASKING: "1"})
     return reply.json()["y"]
 
 
@@ -341,8 +341,9 @@ def test_softmax_has_its_beta_and_no_spectrum_of_k(opened):
     page.wait_for_selector('#outliers:has-text("not symmetric")')
     assert page.is_hidden("#spectrum-chart")
     assert page.is_disabled("#centred")
-    page.select_option("#x", "beta")
     before = reader.picture("phase")
+    page.select_option("#x", "beta")
+    before = reader.changed(before, "phase")
     page.fill("#f", "tanh")
     reader.changed(before, "phase")
     assert page.input_value("#x") == "ratio"

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from resolvent.cli.app import run
@@ -20,7 +20,7 @@ def test_it_serves_until_ctrl_c():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         url = json.loads(process.stdout.readline())["url"]
         assert url.startswith("http://127.0.0.1:")
-        assert "<title>resolvent" in httpx.get(url).text
+        assert "<title>resolvent" in httpx2.get(url).text
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "")

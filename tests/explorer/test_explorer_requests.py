@@ -7,7 +7,7 @@ import socket
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from resolvent.explorer.guard import ASKING, LARGEST_BODY
@@ -187,7 +187,7 @@ def test_a_simulation_is_stopped_when_its_time_is_up(client_with, events):
 
 def test_a_simulation_ends_when_its_reader_leaves(server):
     url = f"{server.url}api/measure?n=1024&draws=50"
-    with httpx.stream("POST", url, headers={ASKING: "1"}, timeout=60) as reply:
+    with httpx2.stream("POST", url, headers={ASKING: "1"}, timeout=60) as reply:
         assert reply.status_code == 200
         (process,) = server.jobs.running
         assert eventually(lambda: process.pid is not None)

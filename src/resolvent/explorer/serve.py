@@ -27,7 +27,8 @@ def serve(port: int = 8765, *, browser: bool = True, tell: Callable[[str], None]
         raise ImportError(f"the explorer needs starlette and uvicorn: {extra}") from None
     with _listening(integer("port", port, 0)) as listener:
         number = listener.getsockname()[1]
-        app = explorer(frozenset(f"{name}:{number}" for name in (HOST, "localhost")))
+        port_shown = "" if number == 80 else f":{number}"  # browsers leave out 80
+        app = explorer(frozenset(name + port_shown for name in (HOST, "localhost")))
         address = f"http://{HOST}:{number}/"
 
         config = uvicorn.Config(

@@ -11,6 +11,7 @@ from resolvent.explorer.code import command_line, python_code
 from resolvent.explorer.view import View
 from resolvent.nonlinearity import Softmax, card
 from resolvent.phase import phase
+from resolvent.phase.diagram import TIE
 from resolvent.predict import predict
 from resolvent.setting.variation import varied
 from resolvent.spectrum import SettingSpectrum
@@ -20,7 +21,6 @@ Array = NDArray[np.float64]
 
 METHODS, ERRORS = ("attention", "linear"), ("train", "test")
 POINTS, ACROSS, SPECTRAL, REACH = 60, 33, 160, 4.0
-WINS = 1e-9  # errors closer than this are a tie: it is the solver's tolerance
 
 
 def curve(view: View) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _along(errors: Any, error: str, x: Array) -> Array:
 
 
 def _winner(difference: float) -> str:
-    if abs(difference) <= WINS:
+    if abs(difference) <= TIE:
         return "tie"
     return "attention" if difference < 0.0 else "linear"
 

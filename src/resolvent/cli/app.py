@@ -25,6 +25,7 @@ COMMANDS = {
     "figure": ("resolvent.cli.figure:figure", "The figures of the theory, measured and predicted."),
     "spectrum": ("resolvent.cli.spectrum:spectrum", "Density and isolated eigenvalues of K or H'H/n."),
     "convergence": ("resolvent.cli.convergence:convergence", "From which n on the limit is right."),
+    "explore": ("resolvent.cli.explore:explore", "The web page on which the theory moves."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

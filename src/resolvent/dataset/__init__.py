@@ -10,7 +10,7 @@ from resolvent.dataset.demo import demo_tokens
 from resolvent.dataset.estimation import TokenEstimate, estimate
 from resolvent.dataset.labelled import LabelledTokens
 from resolvent.dataset.noise import NoiseSpectrum
-from resolvent.dataset.reading import read_tokens
+from resolvent.dataset.reading import read_token_bytes, read_tokens
 from resolvent.dataset.standard import Standardiser, StandardTokens, standardise
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "broken_assumptions",
     "demo_tokens",
     "estimate",
+    "read_token_bytes",
     "read_tokens",
     "standardise",
 ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -38,9 +37,9 @@ class Header(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_npz(path: Path) -> tuple[dict[str, NDArray[Any]], list[str]]:
+def read_npz(stream: IO[bytes]) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """The arrays `tokens`, `labels` and, where present, the background; and notes on what was not used."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(stream) as archive:
         sizes = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         absent = [name for name in ("tokens", "labels") if name not in sizes]
         if absent:
@@ -54,10 +53,9 @@ def read_npz(path: Path) -> tuple[dict[str, NDArray[Any]], list[str]]:
     return arrays, [f"Not used: {_listed(unused)}."] if unused else []
 
 
-def read_npy(path: Path, name: str, ndim: int) -> NDArray[Any]:
-    """The one array of a .npy file, called `name` in messages."""
-    with path.open("rb") as stream:
-        return _read(stream, name, path.stat().st_size, ndim)
+def read_npy(stream: IO[bytes], size: int, name: str, ndim: int) -> NDArray[Any]:
+    """The one array of a .npy file of `size` bytes, called `name` in messages."""
+    return _read(stream, name, size, ndim)
 
 
 def _read(stream: IO[bytes], name: str, size: int, ndim: int) -> NDArray[Any]:

@@ -5,9 +5,11 @@ Whatever is wrong with the file, the user gets one line: a ValueError that names
 
 from __future__ import annotations
 
+import io
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ from resolvent.dataset.labelled import LabelledTokens
 from resolvent.dataset.tables import read_csv, read_parquet
 
 SUFFIXES = (".npz", ".npy", ".parquet", ".csv")
+IN_MEMORY = (".npz", ".parquet", ".csv")  # those that one file holds
 StrPath = str | os.PathLike[str]
 
 
@@ -40,24 +43,57 @@ def read_tokens(path: StrPath, labels: StrPath | None = None) -> LabelledTokens:
             f"{file}: a second file with the labels (--labels) goes with a .npy file of tokens, "
             "and only with one"
         )
+    with ExitStack() as opened:
+        try:
+            streams = [opened.enter_context(name.open("rb")) for name in (file, second) if name is not None]
+        except OSError as error:
+            raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from None
+        return _tokens(str(file), *streams)
+
+
+def read_token_bytes(name: str, content: bytes) -> LabelledTokens:
+    """The same from the content of a `.npz`, `.parquet` or `.csv` file in memory, called `name`.
+
+    >>> print(read_token_bytes("words.csv", b"label,x,y\\nbad,1,2\\nbad,2,1\\ngood,3,5\\ngood,4,4"))
+    words.csv: 4 tokens of 2 dimensions, no background
+    Tokens are the 4 columns of a 2 x 4 matrix.
+    Label 'good' is +1 and 'bad' is -1.
+    """
+    if Path(name).suffix.lower() not in IN_MEMORY:
+        raise ValueError(f"{name}: the name must end in one of {', '.join(IN_MEMORY)}")
+    return _tokens(name, io.BytesIO(content))
+
+
+def _tokens(name: str, stream: IO[bytes], labels: IO[bytes] | None = None) -> LabelledTokens:
+    """Labelled tokens of open files, `name` the first one's; whatever is wrong is one line that names it."""
     try:
-        arrays, notes = _load(file, second)
+        arrays, notes = _load(Path(name).suffix.lower(), stream, labels)
     except ImportError:
         raise
     except Exception as error:  # parsers of foreign bytes raise what they like
-        raise ValueError(f"{file}: {_one_line(error)}") from error
+        raise ValueError(f"{name}: {_one_line(error)}") from error
     try:
-        return LabelledTokens.from_arrays(**arrays, source=str(file), notes=tuple(notes))
+        return LabelledTokens.from_arrays(**arrays, source=name, notes=tuple(notes))
     except ValueError as error:
-        raise ValueError(f"{file}: {_one_line(error)}") from None
+        raise ValueError(f"{name}: {_one_line(error)}") from None
 
 
-def _load(path: Path, labels: Path | None) -> tuple[dict[str, NDArray[Any]], list[str]]:
+def _load(
+    suffix: str, stream: IO[bytes], labels: IO[bytes] | None
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
     if labels is not None:
-        return {"tokens": read_npy(path, "tokens", 2), "labels": read_npy(labels, "labels", 1)}, []
-    if path.suffix.lower() == ".npz":
-        return read_npz(path)
-    return (read_csv if path.suffix.lower() == ".csv" else read_parquet)(path), []
+        tokens = read_npy(stream, _size(stream), "tokens", 2)
+        return {"tokens": tokens, "labels": read_npy(labels, _size(labels), "labels", 1)}, []
+    if suffix == ".npz":
+        return read_npz(stream)
+    return read_csv(stream, _size(stream)) if suffix == ".csv" else read_parquet(stream), []
+
+
+def _size(stream: IO[bytes]) -> int:
+    """Bytes in a stream that stands at its start."""
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    return size
 
 
 def _existing(path: StrPath) -> Path:

@@ -6,11 +6,11 @@ One column, `label` or `labels`, holds the labels; every other column is one dim
 from __future__ import annotations
 
 import csv
+import io
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,14 @@ LABEL_NAMES = ("label", "labels")
 INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")
 
 
-def read_csv(path: Path) -> dict[str, NDArray[Any]]:
-    """`tokens` (p x n, float64) and `labels` (strings) of a comma-separated file with a header line."""
-    size = path.stat().st_size
+def read_csv(stream: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
+    """`tokens` (p x n, float64) and `labels` (strings) of `size` bytes of comma-separated lines, a header
+    first.
+    """
     refuse_beyond_memory(size, "its text")
     labels: list[str] = []
     numbers = array("d")
-    with path.open(newline="", encoding="utf-8-sig") as text:
+    with io.TextIOWrapper(stream, newline="", encoding="utf-8-sig") as text:
         rows = csv.reader(text, strict=True)
         names = next(rows, None)
         if names is None:
@@ -43,13 +44,13 @@ def read_csv(path: Path) -> dict[str, NDArray[Any]]:
     return {"tokens": tokens_as_rows.T, "labels": np.array(labels, dtype=np.str_)}
 
 
-def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+def read_parquet(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
     """`tokens` (p x n, float64) and `labels` of a parquet file. Raises ImportError without the extra `io`."""
     try:
         from pyarrow import parquet
     except ImportError:
         raise ImportError("reading parquet needs pyarrow: pip install 'resolvent[io]'") from None
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(stream) as file:
         names = list(file.schema_arrow.names)
         at = label_column(names)
         n, p = file.metadata.num_rows, len(names) - 1

@@ -75,6 +75,7 @@ def test_given_tokens_over_ridges(figures):
     (figure,) = figures
     train, test = figure.axes
     assert figure.get_suptitle().startswith("mine.npz: tanh")
+    assert not any("refined" in label for label in curves(train))  # too few tokens
     for k in (0, 1):
         points, _, ends = train.containers[k].lines
         assert ends == ()  # one number has no standard error
@@ -82,6 +83,20 @@ def test_given_tokens_over_ridges(figures):
         points, half = bars(test.containers[k])
         assert points[6] == pytest.approx((0.1, own.test[:, k].mean()))
         assert half[6] == pytest.approx(own.test[:, k].std(ddof=1) / np.sqrt(3))
+
+
+def test_given_tokens_with_a_refined_curve(figures):
+    rng = np.random.default_rng(0)
+    labels = np.where(np.arange(100) % 2, 1, -1)
+    data = LabelledTokens.from_arrays(rng.standard_normal((5, 100)) + 0.5 * labels, labels)
+    own = compare_tokens(data, draws=2)
+    plot_token_comparison(own, None)
+    for axes, error in zip(figures[0].axes, ("train", "test"), strict=True):
+        for method, name in (("attention", "attention"), ("linear", "linear regression")):
+            line = curves(axes)[f"{name}, refined"]
+            assert line.get_linestyle() == ":"
+            at = np.argmin(np.abs(np.log(line.get_xdata() / 0.1)))
+            assert line.get_ydata()[at] == pytest.approx(own.refined[method][error], rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-12, 1e12])

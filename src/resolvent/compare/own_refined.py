@@ -23,7 +23,7 @@ from resolvent.equivalents.refined import (
     token_classes,
 )
 from resolvent.refine import Refined
-from resolvent.setting import Setting
+from resolvent.setting import Setting, Weights
 
 Array = NDArray[np.float64]
 
@@ -41,6 +41,8 @@ class TokenRefinement:
     @property
     def missing(self) -> str | None:
         """Why there is none; None if there is one."""
+        if not isinstance(self.setting.head.weights, Weights):
+            return "No refined prediction: it needs weights I + w_K w_Q'."
         labels, ridge = self.standard.labels, float(self.setting.ridge)
         fewest = min(np.count_nonzero(labels > 0), np.count_nonzero(labels < 0))
         if fewest < FEWEST:
@@ -83,7 +85,7 @@ class TokenRefinement:
         return refined_errors(
             classes,
             ridge=ridge,
-            f=setting.f,
+            f=setting.head.f,
             skip=float(setting.skip),
             keep_diagonal=setting.keep_diagonal,
         )

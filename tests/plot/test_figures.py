@@ -8,9 +8,10 @@ import pytest
 from resolvent.compare import compare, compare_tokens
 from resolvent.dataset import LabelledTokens
 from resolvent.nonlinearity import nonlinearity
-from resolvent.plot import plot_comparison, plot_nonlinearity, plot_token_comparison
+from resolvent.plot import plot_comparison, plot_nonlinearity, plot_sizes, plot_token_comparison
 from resolvent.predict import predict
-from resolvent.setting import Setting, Weights
+from resolvent.setting import Setting, Tokens, Weights
+from resolvent.simulate import simulate
 
 LABELS = [
     "attention, predicted",
@@ -24,7 +25,7 @@ LABELS = [
 def figures(monkeypatch):
     """The figures that were given to `save`."""
     saved = []
-    for module in ("card", "comparison"):
+    for module in ("card", "comparison", "size"):
         monkeypatch.setattr(f"resolvent.plot.{module}.save", lambda figure, path: saved.append(figure))  # noqa: ARG005
     return saved
 
@@ -107,6 +108,24 @@ def test_any_ridge_can_be_drawn(figures, ridge):
         assert np.isfinite(axes.get_ylim()).all()
         assert np.all(ridges > 0.0)
         assert np.sqrt(ridges[0] * ridges[-1]) == pytest.approx(ridge or 0.1)
+
+
+def test_errors_over_sizes(figures, tmp_path):
+    settings = [Setting(Tokens(0.5), Weights.aligned(1.0), f) for f in ("tanh", "relu")]
+    plot_sizes(settings, [8, 16], tmp_path / "sizes.png", measured=[8, 16], draws=6, seed=5)
+    assert [axes.get_title().split(",")[0] for axes in figures[0].axes] == ["tanh", "relu"]
+    for axes, setting in zip(figures[0].axes, settings, strict=True):
+        limit, refined = (curves(axes)[name].get_ydata() for name in ("limit", "refined"))
+        assert np.ptp(limit) == 0.0
+        assert limit[0] == predict(setting).attention.train
+        assert refined[1] == predict(setting, p=16).refined.attention.train
+        points, half = bars(axes.containers[0])
+        for k, (p, draws) in enumerate(((8, 6), (16, 4))):
+            average = simulate(setting, n=2 * p, draws=draws, seed=5).attention.train
+            assert points[k] == pytest.approx((p, average.mean))
+            assert half[k] == pytest.approx(average.se)
+    with pytest.raises(ValueError, match="at p = 2 the refined equivalent needs p above 2"):
+        plot_sizes(settings, [2], tmp_path / "sizes.png")
 
 
 @pytest.mark.parametrize("f", ["relu", "exp", "t^3 - 3*t"])

@@ -44,7 +44,7 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
     _legend(figure, axes[0])
-    figure.suptitle(f"{_title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
+    figure.suptitle(f"{title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
     save(figure, path)
 
 
@@ -70,7 +70,7 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
         _finish(ax, error)
     _legend(figure, axes[0])
     figure.suptitle(
-        f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
+        f"{Path(own.standard.source).name}: {title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
         fontsize=10,
     )
     save(figure, path)
@@ -109,7 +109,8 @@ def _finish(ax: Axes, error: str) -> None:
     ax.set_ylim(bottom=0.0)
 
 
-def _title(setting: Setting) -> str:
+def title(setting: Setting) -> str:
+    """The nonlinearity, signal and weights of a setting."""
     weights = ", ".join(dict.fromkeys(_described(head) for head in setting.heads))
     return f"{setting.name}, snr {float(setting.tokens.snr):.3g}, {weights}"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from resolvent.compare import compare_tokens, own_tokens
+from resolvent.compare import compare_tokens, own_refined, own_tokens
 from resolvent.compare.own_refined import difference
 from resolvent.dataset import LabelledTokens, demo_tokens, estimate, standardise
 from resolvent.equivalents.refined import refined_errors, refined_linear_errors, token_classes
@@ -301,6 +301,8 @@ def test_the_largest_step_is_named():
     }
     assert "that of Gaussian scores changes" in difference(steps)
     assert "white noise nan" in difference(steps)
+    level = {"refined": 0.5, "Gaussian scores": 0.51, "equal norms": 0.53}
+    assert "none changes the training error of attention by more than 5%" in difference(level)
 
 
 def test_what_the_real_words_break(words):
@@ -309,3 +311,26 @@ def test_what_the_real_words_break(words):
     assert "Whitened by the background covariance" in text
     assert "Unequal norms" in text
     assert "Noise is not white" in text
+
+
+def test_the_span_is_made_white():
+    rng = np.random.default_rng(3)
+    y = np.where(np.arange(300) % 3, 1.0, -1.0)
+    mu, stretch = np.eye(20)[0], np.where(np.arange(20) == 0, 3.0, 1.0)[:, None]
+    tokens = stretch * rng.standard_normal((20, 300)) + 2.0 * np.outer(mu, y)
+    direction = tokens[:, y > 0].mean(axis=1) - tokens[:, y < 0].mean(axis=1)
+    classes = token_classes(tokens, y, key=direction, query=direction, discriminant=False, white=True)
+    made = own_refined._white_span(classes)
+
+    def variance(one):
+        parts = [one.position[one.label == s, 0] for s in (1.0, -1.0)]
+        means = [
+            np.average(part, weights=one.weight[one.label == s])
+            for part, s in zip(parts, (1, -1), strict=True)
+        ]
+        return one.weight @ (one.position[:, 0] - np.where(one.label > 0, *means)) ** 2, np.diff(means)[0]
+
+    (before, distance), (after, same) = variance(classes), variance(made)
+    assert before > 2.0 * after
+    assert after == pytest.approx(made.weight @ made.norm**2 * 20 / 19)
+    assert same == pytest.approx(distance)

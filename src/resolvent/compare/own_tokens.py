@@ -100,12 +100,11 @@ class TokenComparison:
         """What makes refined and limit differ most, with the numbers; or why there is nothing refined."""
         if self.refined is None:
             return next(str(part.missing) for part in self._refined if part.missing is not None)
-        white = self.at_all.refined
         return difference(
             {
                 "refined": self.refined["attention"]["train"],
                 **self.refinement.steps(),
-                "white noise": _train(white),
+                "weights that have not seen the noise": _train(self.at_all.refined),
                 "infinite size": float(self.at_all.attention.train),
             }
         )

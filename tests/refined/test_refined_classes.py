@@ -175,7 +175,7 @@ def token_gaps(spread, draws=3, gaussian=True):
         np.fill_diagonal(K, 0.0)
         H = X @ K
         linear = probe(X, X, y, y, 0.1)[0]
-        classes = token_classes(X, y, key=key, query=key, quantiles=(3, 3, 2, 2), gaussian=gaussian)
+        classes = token_classes(X, y, key=key, query=key, quantiles=(3, 2, 2, 2), gaussian=gaussian)
         plain = token_classes(X, y, discriminant=False, gaussian=True)
         gaps.append(
             [

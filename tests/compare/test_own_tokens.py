@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from resolvent.compare import compare_tokens, own_tokens
+from resolvent.compare import compare_tokens, own_refined, own_tokens
+from resolvent.compare.own_refined import difference
 from resolvent.dataset import LabelledTokens, demo_tokens, estimate, standardise
+from resolvent.equivalents.refined import refined_errors, refined_linear_errors, token_classes
 from resolvent.predict import predict
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.simulate.draws import Interrupted, stream
@@ -222,6 +224,40 @@ def test_wrong_arguments(keywords, message):
         compare_tokens(labelled(), **keywords)
 
 
+def test_too_few_tokens_have_no_refined_prediction():
+    found = compare_tokens(labelled(n=75), draws=2)
+    assert found.refined is None
+    assert found.as_dict()["predicted"]["refined"] is None
+    assert found.as_dict()["z"]["refined"] is None
+    assert found.difference == "No refined prediction: it needs 40 tokens of each label, and one has 37."
+    assert found.difference in str(found)
+    unpenalised = compare_tokens(labelled(n=100), Setting(ridge=0.0), draws=2)
+    assert unpenalised.difference == "No refined prediction: it needs a positive ridge, and this is 0."
+
+
+def test_the_refined_prediction_is_that_of_the_classes_of_the_tokens():
+    data, setting = labelled(n=120), Setting(weights=Weights.aligned(0.7), ridge=0.2, skip=0.3)
+    found, standard = compare_tokens(data, setting, draws=2), standardise(data)
+    e = estimate(standard)
+    weight = 0.7 * np.sqrt(e.snr) * e.direction
+    classes = token_classes(standard.tokens, standard.labels, key=weight, query=weight)
+    on_split = replace(classes, n=96.0)
+    train = refined_errors(classes, ridge=0.2, f=setting.f, skip=0.3).train
+    test = refined_errors(on_split, ridge=0.2, f=setting.f, skip=0.3).test
+    assert found.refined["attention"] == {"train": train, "test": test}
+    train, test = (refined_linear_errors(c, ridge=0.2) for c in (classes, on_split))
+    assert found.refined["linear"] == {"train": train.train, "test": test.test}
+    values = found.as_dict()
+    assert values["predicted"]["refined"] == found.refined
+    measured = values["measured"]["attention"]["test"]
+    z = (measured["mean"] - found.refined["attention"]["test"]) / measured["se"]
+    assert values["z"]["refined"]["attention"] == {"train": None, "test": pytest.approx(z)}
+    (row,) = (line for line in str(found).splitlines() if line.startswith("train    attention"))
+    assert [float(v) for v in row.split()[2:5]] == pytest.approx(
+        [found.refined["attention"]["train"], found.at_all.attention.train, found.train[0]], abs=1e-4
+    )
+
+
 @pytest.fixture(scope="module")
 def words():
     """The real words with weights off and aligned."""
@@ -240,9 +276,61 @@ def test_the_real_words(words):
     assert "linear regression loses: aligned weights amplify the signal" in aligned.reason
 
 
+def test_the_refined_prediction_of_the_real_words(words):
+    """Within 6 % where the limit is 16 % off, and the largest step from one to the other is named."""
+    for found, limit in zip(words, (0.1976, 0.1972), strict=True):
+        assert found.refined["attention"]["train"] == pytest.approx(found.train[0], rel=0.06)
+        assert found.refined["linear"]["train"] == pytest.approx(found.train[1], rel=0.08)
+        assert found.refined["attention"]["test"] == pytest.approx(found.test[:, 0].mean(), rel=0.15)
+        assert found.at_all.attention.train == pytest.approx(limit, abs=1e-3)
+    sentence = words[1].difference
+    assert sentence.startswith("Of the limit's assumptions, that of infinite size changes the training error")
+    steps = [float(part.split()[-1].rstrip(".")) for part in sentence.split(": ")[1].split(", ")]
+    assert steps[0] == pytest.approx(words[1].refined["attention"]["train"], abs=1e-4)
+    assert steps[-1] == pytest.approx(words[1].at_all.attention.train, abs=1e-4)
+    assert np.argmax(np.abs(np.diff(steps))) == len(steps) - 2
+
+
+def test_the_largest_step_is_named():
+    steps = {
+        "refined": 0.5,
+        "Gaussian scores": 0.4,
+        "equal norms": 0.45,
+        "white noise": np.nan,
+        "infinite size": 0.3,
+    }
+    assert "that of Gaussian scores changes" in difference(steps)
+    assert "white noise nan" in difference(steps)
+    level = {"refined": 0.5, "Gaussian scores": 0.51, "equal norms": 0.53}
+    assert "none changes the training error of attention by more than 5%" in difference(level)
+
+
 def test_what_the_real_words_break(words):
     text = str(words[1])
     assert "MiniLM embeddings" in text
     assert "Whitened by the background covariance" in text
     assert "Unequal norms" in text
     assert "Noise is not white" in text
+
+
+def test_the_span_is_made_white():
+    rng = np.random.default_rng(3)
+    y = np.where(np.arange(300) % 3, 1.0, -1.0)
+    mu, stretch = np.eye(20)[0], np.where(np.arange(20) == 0, 3.0, 1.0)[:, None]
+    tokens = stretch * rng.standard_normal((20, 300)) + 2.0 * np.outer(mu, y)
+    direction = tokens[:, y > 0].mean(axis=1) - tokens[:, y < 0].mean(axis=1)
+    classes = token_classes(tokens, y, key=direction, query=direction, discriminant=False, white=True)
+    made = own_refined._white_span(classes)
+
+    def variance(one):
+        parts = [one.position[one.label == s, 0] for s in (1.0, -1.0)]
+        means = [
+            np.average(part, weights=one.weight[one.label == s])
+            for part, s in zip(parts, (1, -1), strict=True)
+        ]
+        return one.weight @ (one.position[:, 0] - np.where(one.label > 0, *means)) ** 2, np.diff(means)[0]
+
+    (before, distance), (after, same) = variance(classes), variance(made)
+    assert before > 2.0 * after
+    assert after == pytest.approx(made.weight @ made.norm**2 * 20 / 19)
+    assert same == pytest.approx(distance)

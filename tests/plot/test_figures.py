@@ -8,9 +8,10 @@ import pytest
 from resolvent.compare import compare, compare_tokens
 from resolvent.dataset import LabelledTokens
 from resolvent.nonlinearity import nonlinearity
-from resolvent.plot import plot_comparison, plot_nonlinearity, plot_token_comparison
+from resolvent.plot import plot_comparison, plot_nonlinearity, plot_sizes, plot_token_comparison
 from resolvent.predict import predict
-from resolvent.setting import Setting, Weights
+from resolvent.setting import Setting, Tokens, Weights
+from resolvent.simulate import simulate
 
 LABELS = [
     "attention, predicted",
@@ -24,7 +25,7 @@ LABELS = [
 def figures(monkeypatch):
     """The figures that were given to `save`."""
     saved = []
-    for module in ("card", "comparison"):
+    for module in ("card", "comparison", "size"):
         monkeypatch.setattr(f"resolvent.plot.{module}.save", lambda figure, path: saved.append(figure))  # noqa: ARG005
     return saved
 
@@ -75,6 +76,7 @@ def test_given_tokens_over_ridges(figures):
     (figure,) = figures
     train, test = figure.axes
     assert figure.get_suptitle().startswith("mine.npz: tanh")
+    assert not any("refined" in label for label in curves(train))  # too few tokens
     for k in (0, 1):
         points, _, ends = train.containers[k].lines
         assert ends == ()  # one number has no standard error
@@ -82,6 +84,20 @@ def test_given_tokens_over_ridges(figures):
         points, half = bars(test.containers[k])
         assert points[6] == pytest.approx((0.1, own.test[:, k].mean()))
         assert half[6] == pytest.approx(own.test[:, k].std(ddof=1) / np.sqrt(3))
+
+
+def test_given_tokens_with_a_refined_curve(figures):
+    rng = np.random.default_rng(0)
+    labels = np.where(np.arange(100) % 2, 1, -1)
+    data = LabelledTokens.from_arrays(rng.standard_normal((5, 100)) + 0.5 * labels, labels)
+    own = compare_tokens(data, draws=2)
+    plot_token_comparison(own, None)
+    for axes, error in zip(figures[0].axes, ("train", "test"), strict=True):
+        for method, name in (("attention", "attention"), ("linear", "linear regression")):
+            line = curves(axes)[f"{name}, refined"]
+            assert line.get_linestyle() == ":"
+            at = np.argmin(np.abs(np.log(line.get_xdata() / 0.1)))
+            assert line.get_ydata()[at] == pytest.approx(own.refined[method][error], rel=1e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-12, 1e12])
@@ -92,6 +108,24 @@ def test_any_ridge_can_be_drawn(figures, ridge):
         assert np.isfinite(axes.get_ylim()).all()
         assert np.all(ridges > 0.0)
         assert np.sqrt(ridges[0] * ridges[-1]) == pytest.approx(ridge or 0.1)
+
+
+def test_errors_over_sizes(figures, tmp_path):
+    settings = [Setting(Tokens(0.5), Weights.aligned(1.0), f) for f in ("tanh", "relu")]
+    plot_sizes(settings, [8, 16], tmp_path / "sizes.png", measured=[8, 16], draws=6, seed=5)
+    assert [axes.get_title().split(",")[0] for axes in figures[0].axes] == ["tanh", "relu"]
+    for axes, setting in zip(figures[0].axes, settings, strict=True):
+        limit, refined = (curves(axes)[name].get_ydata() for name in ("limit", "refined"))
+        assert np.ptp(limit) == 0.0
+        assert limit[0] == predict(setting).attention.train
+        assert refined[1] == predict(setting, p=16).refined.attention.train
+        points, half = bars(axes.containers[0])
+        for k, (p, draws) in enumerate(((8, 6), (16, 4))):
+            average = simulate(setting, n=2 * p, draws=draws, seed=5).attention.train
+            assert points[k] == pytest.approx((p, average.mean))
+            assert half[k] == pytest.approx(average.se)
+    with pytest.raises(ValueError, match="at p = 2 the refined equivalent needs p above 2"):
+        plot_sizes(settings, [2], tmp_path / "sizes.png")
 
 
 @pytest.mark.parametrize("f", ["relu", "exp", "t^3 - 3*t"])

@@ -132,5 +132,5 @@ def test_refuses_what_is_out_of_range():
         refined_errors(classes, ridge=0.1, f=f, skip=[0.1, 0.2])
     with pytest.raises(ValueError, match=r"keep_diagonal must be off for a softmax"):
         refined_errors(classes, ridge=0.1, f=Softmax(1.0), keep_diagonal=True)
-    with pytest.raises(ValueError, match=r"beta must be positive, got 0"):
+    with pytest.raises(ValueError, match=r"beta must be positive and at most 20, got 0"):
         Softmax(0.0)

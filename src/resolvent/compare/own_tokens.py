@@ -2,19 +2,22 @@
 
 Training error: on all tokens, with weights along the class direction estimated from these same tokens; one
 number, so without a standard error. Test error: repeated splits, everything that looks at labels fitted on
-the training part, predicted at the split's own ratio.
+the training part, predicted at the split's own ratio. The refined equivalent takes the tokens as they are and
+is the prediction; the limit stands beside it for reference.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from resolvent.compare.own_refined import TokenRefinement, difference
 from resolvent.compare.verdict import Winner, ahead, reason, table
 from resolvent.dataset import (
     LabelledTokens,
@@ -26,6 +29,7 @@ from resolvent.dataset import (
 )
 from resolvent.dataset.standard import Whiten
 from resolvent.predict import Prediction, predict
+from resolvent.refine import Refined
 from resolvent.setting import LowRankWeights, MatrixWeights, Setting, Tokens, Weights
 from resolvent.setting.ranges import integer
 from resolvent.simulate.attentions import acting
@@ -74,6 +78,42 @@ class TokenComparison:
         train = _train_errors(setting, self.standard, self.estimate, ridge)
         return train, _test_errors(setting, self.standard, self.plan, ridge, False)
 
+    @cached_property
+    def refinement(self) -> TokenRefinement:
+        """The refined equivalent on these tokens."""
+        setting = self.at_all.setting
+        return TokenRefinement(self.standard, setting, _weight(setting, self.estimate))
+
+    @cached_property
+    def refined(self) -> dict[str, dict[str, float]] | None:
+        """Refined training error on all tokens and test error at the size of the splits, by method."""
+        train, test = self._refined
+        if train.attention is None or test.attention is None:
+            return None
+        return {
+            method: {"train": float(getattr(train, method).train), "test": float(getattr(test, method).test)}
+            for method in METHODS
+        }
+
+    @cached_property
+    def difference(self) -> str:
+        """What makes refined and limit differ most, with the numbers; or why there is nothing refined."""
+        if self.refined is None:
+            return next(str(part.missing) for part in self._refined if part.missing is not None)
+        return difference(
+            {
+                "refined": self.refined["attention"]["train"],
+                **self.refinement.steps(),
+                "weights that have not seen the noise": _train(self.at_all.refined),
+                "infinite size": float(self.at_all.attention.train),
+            }
+        )
+
+    @cached_property
+    def _refined(self) -> tuple[Refined, Refined]:
+        ridge = self.at_all.setting.ridge
+        return self.refinement.errors(self.estimate.n, ridge), self.refinement.errors(self.plan.size, ridge)
+
     @property
     def winner(self) -> dict[str, Winner]:
         """By error; for the test error a tie is below two paired standard errors over splits."""
@@ -91,19 +131,24 @@ class TokenComparison:
         return broken_assumptions(self.estimate)
 
     def as_dict(self) -> dict[str, object]:
-        """The fields of `resolvent compare --tokens FILE --json`; se and z of the training error are None."""
-        predicted: dict[str, dict[str, float]] = {}
+        """The fields of `resolvent compare --tokens FILE --json`; se and z of the training error are None.
+
+        `z` compares with the limit, and under "refined" with the refined equivalent.
+        """
+        predicted: dict[str, Any] = {"refined": self.refined}
         measured: dict[str, dict[str, dict[str, float | None]]] = {}
-        z: dict[str, dict[str, float | None]] = {}
+        z: dict[str, Any] = {"refined": self.refined and {}}
         for k, method in enumerate(METHODS):
             train, test = getattr(self.at_all, method).train, getattr(self.at_split, method).test
-            mean, se = (float(v) for v in Average.over_draws(self.test[:, k]))
+            average = Average.over_draws(self.test[:, k])
             predicted[method] = {"train": train, "test": test}
             measured[method] = {
                 "train": {"mean": float(self.train[k]), "se": None},
-                "test": {"mean": mean, "se": se},
+                "test": {"mean": float(average.mean), "se": float(average.se)},
             }
-            z[method] = {"train": None, "test": (mean - float(test)) / se if se > 0.0 else None}
+            z[method] = {"train": None, "test": _z(average, test)}
+            if self.refined is not None:
+                z["refined"][method] = {"train": None, "test": _z(average, self.refined[method]["test"])}
         e, setting = self.estimate, self.at_all.setting
         size = {"n": e.n, "p": e.p, "draws": len(self.test), "seed": self.plan.seed}
         return {
@@ -115,6 +160,7 @@ class TokenComparison:
             "z": z,
             "winner": self.winner,
             "reason": self.reason,
+            "difference": self.difference,
             "tokens": e.as_dict(),
             "assumptions": self.assumptions,
             "notes": list(self.standard.notes),
@@ -122,17 +168,28 @@ class TokenComparison:
 
     def __str__(self) -> str:
         broken = "\n".join(f"- {line}" for line in self.assumptions) or "- none that was checked"
-        ridge = self.at_all.setting.ridge
+        ridge, values = self.at_all.setting.ridge, self.as_dict()
         return "\n\n".join(
             [
                 str(self.standard),
                 str(self.estimate),
-                f"{table(self.as_dict())}\n{'':8} (ridge {ridge:g}; training error on all tokens, "
-                f"test error over {len(self.test)} splits)",
+                f"{table(values, self.refined is not None)}\n{'':8} (ridge {ridge:g}; training error on all "
+                f"tokens, test error over {len(self.test)} splits)",
                 self.reason,
+                str(values["difference"]),
                 f"What these tokens break of the theory's assumptions:\n{broken}",
             ]
         )
+
+
+def _train(refined: Refined | None) -> float:
+    """The training error of attention, NaN without one."""
+    return float("nan" if refined is None or refined.attention is None else refined.attention.train)
+
+
+def _z(measured: Average, predicted: Any) -> float | None:
+    """(measured - predicted)/standard error."""
+    return (float(measured.mean) - float(predicted)) / float(measured.se) if measured.se > 0.0 else None
 
 
 def compare_tokens(
@@ -204,9 +261,14 @@ def _fitted(setting: Setting, found: TokenEstimate, ratio: float) -> Setting:
 
 
 def _attention(setting: Setting, found: TokenEstimate) -> Attention:
-    align = float(getattr(setting.head.weights, "align", None) or 0.0)
-    weight = align * np.sqrt(found.snr_used) * found.direction
+    weight = _weight(setting, found)
     return acting(setting, setting.head, weight, weight)
+
+
+def _weight(setting: Setting, found: TokenEstimate) -> Array:
+    """w_K = w_Q, along the estimated direction."""
+    align = float(getattr(setting.head.weights, "align", None) or 0.0)
+    return np.asarray(align * np.sqrt(found.snr_used) * found.direction)
 
 
 def _training_sizes(found: TokenEstimate, share: float) -> tuple[int, int]:

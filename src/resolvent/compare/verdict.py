@@ -74,20 +74,23 @@ def _read(weights: MatrixWeights) -> float:
     return float((f.left.T @ mu * f.values) @ (f.right.T @ mu)) - f.trace
 
 
-def table(values: dict[str, Any]) -> str:
-    """Predicted and measured errors of both methods, from the fields of `as_dict`."""
-    refined = values["predicted"].get("refined")
-    middle = f" {'refined':>10}" if refined else ""
-    lines = [f"{'':8} {'':18} {'predicted':>10}{middle} {'measured':>22} {'z':>7}"]
+def table(values: dict[str, Any], refined_first: bool = False) -> str:
+    """Predicted and measured errors of both methods, from the fields of `as_dict`.
+
+    z is that of the first column: the limit, or the refined prediction with the limit for reference.
+    """
+    columns = {"predicted": values["predicted"], "refined": values["predicted"].get("refined")}
+    z = values["z"]
+    if refined_first:
+        columns, z = {"refined": columns["refined"], "limit": columns["predicted"]}, z["refined"]
+    shown = {name: errors for name, errors in columns.items() if errors}
+    lines = [f"{'':27} " + " ".join(f"{name:>10}" for name in shown) + f" {'measured':>22} {'z':>7}"]
     for error in ("train", "test"):
         for method, label in (("attention", "attention"), ("linear", "linear regression")):
-            measured = values["measured"][method][error]
-            z = values["z"][method][error]
             cells = [
-                f"{values['predicted'][method][error]:10.4f}",
-                *([f"{refined[method][error]:10.4f}"] if refined else []),
-                f"{_measured(measured):>22}",
-                f"{_z(z):>7}",
+                *(f"{errors[method][error]:10.4f}" for errors in shown.values()),
+                f"{_measured(values['measured'][method][error]):>22}",
+                f"{_z(z[method][error]):>7}",
             ]
             lines.append(f"{error:8} {label:18} " + " ".join(cells))
         lines.append(f"{'':8} {_verdict(values['winner'][error])}")

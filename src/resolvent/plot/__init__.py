@@ -6,6 +6,7 @@ from resolvent.plot.convergence import plot_convergence
 from resolvent.plot.files import checked_path
 from resolvent.plot.linearisation import plot_linearisation
 from resolvent.plot.phase import plot_phase
+from resolvent.plot.size import plot_sizes
 from resolvent.plot.spectrum import plot_spectrum
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "plot_linearisation",
     "plot_nonlinearity",
     "plot_phase",
+    "plot_sizes",
     "plot_spectrum",
     "plot_token_comparison",
 ]

@@ -32,7 +32,7 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
     ridges, fine = _ridges(setting)
     measured = simulate(replace(setting, ridge=ridges), n=m.n, draws=m.draws, seed=m.seed, progress=progress)
     predicted = predict(replace(setting, ridge=fine), p=m.p)
-    sparse = fine[::4][(fine[::4] >= LEAST_REFINED) & (fine[::4] <= MOST_REFINED)]
+    sparse = _sparse(fine)
     refined = refine(replace(setting, ridge=sparse), m.p) if sparse.size else Refined(None, None)
     figure, axes = _panels(setting)
     for ax, error in zip(axes, ("train", "test"), strict=True):
@@ -44,7 +44,7 @@ def plot_comparison(comparison: Comparison, path: Path, progress: bool = False) 
             points(ax, method, ridges, average.mean, average.se)
         _finish(ax, error)
     _legend(figure, axes[0])
-    figure.suptitle(f"{_title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
+    figure.suptitle(f"{title(setting)}, n = {m.n}, p = {m.p}, {m.draws} draws", fontsize=10)
     save(figure, path)
 
 
@@ -54,10 +54,14 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
     ridges, fine = _ridges(setting)
     train, test = own.over_ridges(ridges)
     figure, axes = _panels(setting)
-    for ax, error, at in zip(axes, ("train", "test"), (own.at_all, own.at_split), strict=True):
+    sparse, sizes = _sparse(fine), (own.estimate.n, own.plan.size)
+    for ax, error, at, n in zip(axes, ("train", "test"), (own.at_all, own.at_split), sizes, strict=True):
         predicted: Prediction = predict(replace(at.setting, ridge=fine), p=own.estimate.p)
+        refined = own.refinement.errors(n, sparse) if sparse.size else Refined(None, None)
         for k, method in enumerate(("attention", "linear")):
             curve(ax, method, fine, getattr(getattr(predicted, method), error))
+            if refined.attention is not None:
+                refined_curve(ax, method, sparse, getattr(getattr(refined, method), error))
             if error == "train":
                 points(ax, method, ridges, train[k])
             else:
@@ -66,7 +70,7 @@ def plot_token_comparison(own: TokenComparison, path: Path) -> None:
         _finish(ax, error)
     _legend(figure, axes[0])
     figure.suptitle(
-        f"{Path(own.standard.source).name}: {_title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
+        f"{Path(own.standard.source).name}: {title(setting)}, n = {own.estimate.n}, p = {own.estimate.p}",
         fontsize=10,
     )
     save(figure, path)
@@ -76,6 +80,11 @@ def _ridges(setting: Setting) -> tuple[Array, Array]:
     centre = float(setting.ridge) or 0.1
     low, high = np.log10(centre) - DECADES, np.log10(centre) + DECADES
     return np.logspace(low, high, MEASURED), np.logspace(low, high, PREDICTED)
+
+
+def _sparse(fine: Array) -> Array:
+    """The ridges at which the refined curve is computed."""
+    return fine[::4][(fine[::4] >= LEAST_REFINED) & (fine[::4] <= MOST_REFINED)]
 
 
 def _panels(setting: Setting) -> tuple[Figure, tuple[Axes, Axes]]:
@@ -100,7 +109,8 @@ def _finish(ax: Axes, error: str) -> None:
     ax.set_ylim(bottom=0.0)
 
 
-def _title(setting: Setting) -> str:
+def title(setting: Setting) -> str:
+    """The nonlinearity, signal and weights of a setting."""
     weights = ", ".join(dict.fromkeys(_described(head) for head in setting.heads))
     return f"{setting.name}, snr {float(setting.tokens.snr):.3g}, {weights}"
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.equivalents.averages import Array
+from resolvent.equivalents.refined.score_law import ScoreLaw
 
 
 def _white() -> Array:
@@ -32,7 +33,8 @@ class Classes:
     coordinates in an orthonormal basis of the span; norm (A,), R = |z|/sqrt p > 0; left and right (A, s), the
     factors of the scores; eigenvalues (L,) and shares (L,), the law of the eigenvalues of the covariance of
     z/R, both positive, shares of sum 1 and eigenvalues of mean 1 (white noise when left out); fresh (A, s),
-    the right factors of a token that the weights were not fitted to (those in `right` when left out).
+    the right factors of a token that the weights were not fitted to (those in `right` when left out); law,
+    that of u_i.u_j sqrt p for z = |z| u (Gaussian when left out).
 
     Raises ValueError, naming the field, for anything else.
     """
@@ -48,6 +50,7 @@ class Classes:
     eigenvalues: Array = field(default_factory=_white)
     shares: Array = field(default_factory=_white)
     fresh: Array | None = None
+    law: ScoreLaw | None = None
 
     def __post_init__(self) -> None:
         count, span = self.position.shape if self.position.ndim == 2 else (-1, -1)
@@ -96,10 +99,17 @@ class Classes:
         """The same classes, with scores of the context (rows) with a fresh token (columns)."""
         return self if self.fresh is None else replace(self, right=self.fresh, fresh=None)
 
+    def rests(self) -> ScoreLaw:
+        """The law of the rest of that score."""
+        sizes = np.outer(self.norm, self.norm)
+        if self.law is not None:
+            return self.law.scaled(sizes)
+        spread = np.sqrt(self.shares @ self.eigenvalues**2 / self.share_outside)
+        return ScoreLaw(np.ones((1, *sizes.shape)), np.zeros((1, *sizes.shape)), spread * sizes[None])
+
     def spreads(self) -> Array:
-        """tau_ab, the standard deviation of the rest of that score."""
-        second = self.shares @ self.eigenvalues**2
-        return np.asarray(np.outer(self.norm, self.norm) * np.sqrt(second / self.share_outside))
+        """tau_ab, its standard deviation."""
+        return self.rests().spread()
 
     def __str__(self) -> str:
         return (

@@ -142,7 +142,9 @@ def _refined_errors(
 ) -> dict[str, Array]:
     """`refined_errors` on flat arrays."""
     own = tables(classes, f, skip, keep_diagonal)
-    fresh = own if classes.fresh is None else tables(classes.for_a_fresh_token(), f, skip, False)
+    fresh = (
+        own if classes.fresh is None else tables(classes.for_a_fresh_token(), f, skip, False, paired=False)
+    )
     couplings = Couplings.of(classes, own, fresh)
     distinct, index = np.unique(ridge, return_inverse=True)
     with np.errstate(all="ignore"):

@@ -46,7 +46,8 @@ def _in_octave(f: Nonlinearity, delta: Array, tau: Array) -> Array:
         grid = (place + 0.5 * (1.0 + _chebyshev(DEGREE))) * width
         values = np.stack(f.moments(grid[:, None], nodes[None, :]))
         along = _lagrange(_chebyshev(DEGREE), 2.0 * (delta[members] / width - place) - 1.0)
-        out[:, members] = np.einsum("md,kds,ms->km", along, values, spread_weights[members], optimize=True)
+        table = along @ values.transpose(1, 0, 2).reshape(DEGREE, -1)
+        out[:, members] = (table.reshape(members.size, 3, -1) @ spread_weights[members][..., None])[..., 0].T
     if exact.any():
         out[:, exact] = _distinct(f, delta[exact], tau[exact])
     return out
@@ -79,6 +80,5 @@ def _lagrange(nodes: Array, x: Array) -> Array:
     """Values (points, nodes) at x of the polynomials that are 1 at one Chebyshev node and 0 at the others."""
     count = nodes.size
     degrees: NDArray[np.int64] = np.arange(count)
-    angle = np.arccos(np.clip(x, -1.0, 1.0))
-    basis = np.cos(angle[:, None] * degrees) * np.where(degrees == 0, 1.0, 2.0) / count
+    basis = np.polynomial.chebyshev.chebvander(x, count - 1) * np.where(degrees == 0, 1.0, 2.0) / count
     return np.asarray(basis @ np.cos(np.pi * degrees[:, None] * (np.arange(count) + 0.5) / count))

@@ -16,6 +16,7 @@ import numpy as np
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.interpolation import pair_moments
+from resolvent.equivalents.refined.score_law import ScoreLaw
 from resolvent.equivalents.refined.softmax import softmax_moments
 from resolvent.nonlinearity import Nonlinearity, Softmax
 
@@ -34,9 +35,14 @@ class Tables(NamedTuple):
     diagonal: Array
 
 
-def tables(classes: Classes, f: Nonlinearity | Softmax, skip: float, keep_diagonal: bool) -> Tables:
-    """The tables of f; skip adds to the diagonal, and so does f(S_ii)/sqrt p with keep_diagonal."""
-    m0, m1, v, kap = softmax_moments(classes, f) if isinstance(f, Softmax) else _moments(classes, f)
+def tables(
+    classes: Classes, f: Nonlinearity | Softmax, skip: float, keep_diagonal: bool, paired: bool = True
+) -> Tables:
+    """The tables of f; skip adds to the diagonal, and so does f(S_ii)/sqrt p with keep_diagonal.
+
+    Where no score is paired with its transpose, as for fresh tokens, kap is of no use and not computed.
+    """
+    m0, m1, v, kap = softmax_moments(classes, f) if isinstance(f, Softmax) else _moments(classes, f, paired)
     diagonal = skip - np.diag(m1) * classes.norm**2 - np.diag(m0) / np.sqrt(classes.p)
     if keep_diagonal:
         diagonal += _self_attention(classes, f)
@@ -56,19 +62,38 @@ def _self_attention(classes: Classes, f: Nonlinearity | Softmax) -> Array:
     return np.asarray(values / root)
 
 
-def _moments(classes: Classes, f: Nonlinearity) -> tuple[Array, Array, Array, Array]:
-    delta, tau = classes.scores(), classes.spreads()
-    m0, m1, second = pair_moments(f, delta, tau)
-    v = np.maximum(second - m0**2 - (m1 * tau) ** 2, 0.0)
-    if np.abs(delta - delta.T).max(initial=0.0) <= 1e-12 * np.abs(delta).max(initial=0.0):
+def _moments(classes: Classes, f: Nonlinearity, paired: bool) -> tuple[Array, Array, Array, Array]:
+    delta, rests = classes.scores(), classes.rests()
+    symmetric = np.abs(delta - delta.T).max(initial=0.0) <= 1e-12 * np.abs(delta).max(initial=0.0)
+    variance = rests.spread() ** 2
+    m0, m1, second = _means(f, delta, rests, symmetric)
+    m1 /= variance
+    v = np.maximum(second - m0**2 - m1**2 * variance, 0.0)
+    if symmetric or not paired:
         return m0, m1, v, v
-    kap = np.diag(np.diag(v))
+    cross = np.diag(np.diag(second))
     row, column = np.triu_indices(delta.shape[0], 1)
     for begin in range(0, row.size, PAIRS_AT_ONCE):
         pair = row[begin : begin + PAIRS_AT_ONCE], column[begin : begin + PAIRS_AT_ONCE]
-        cross = _cross_moment(f, delta[pair], delta.T[pair], tau[pair])
-        kap[pair] = cross - (m0[pair] * m0.T[pair] + m1[pair] * m1.T[pair] * tau[pair] ** 2)
-    return m0, m1, v, np.triu(kap) + np.triu(kap, 1).T
+        for share, centre, width in rests.at(*pair):
+            cross[pair] += share * _cross_moment(f, delta[pair] + centre, delta.T[pair] + centre, width)
+    cross = np.triu(cross) + np.triu(cross, 1).T
+    return m0, m1, v, cross - m0 * m0.T - m1 * m1.T * variance
+
+
+def _means(f: Nonlinearity, delta: Array, rests: ScoreLaw, symmetric: bool) -> Array:
+    """E f, E[x f] and E f^2 (3, A, A), in half of the pairs where the other half has the same."""
+    pair = np.triu_indices(delta.shape[0]) if symmetric else np.indices(delta.shape).reshape(2, -1)
+    row, column = pair
+    values = np.zeros((3, row.size))
+    for share, centre, width in rests.at(row, column):
+        mean, slope, square = pair_moments(f, delta[row, column] + centre, width)
+        values += share * np.stack([mean, centre * mean + width**2 * slope, square])
+    out = np.empty((3, *delta.shape))
+    out[:, row, column] = values
+    if symmetric:
+        out[:, column, row] = values
+    return out
 
 
 def _cross_moment(f: Nonlinearity, one: Array, other: Array, tau: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Classes of real tokens: label x quantiles of the projections x quantiles of the norm.
+"""Classes of real tokens: label x similarity x quantiles of the projections x quantiles of the norm.
  The span holds the direction of the class means mu, the weights and one discriminant direction. Where the
 noise is not white the signal is stronger in the noise's own metric than |mu|^2 says: given its projection on
 mu, a token's remainder has a mean, along Sigma mu, Sigma^2 mu, and so on. Of these Krylov directions the
@@ -9,8 +9,10 @@ combination (Sigma + 1)^-1 mu holds most of the gain. The sample overfits twice,
 - along the class means the sample's noise adds to the signal, so their distance is brought to the unbiased
   |mu|^2 = |mu_hat|^2 - tr(Sigma) (1/n+ + 1/n-)/4. The scores, which see the tokens as they are, keep the
   sample's.
- Cells are represented by their means, spread out about the mean of their label so that variances are kept.
-Theory page, section 12 (the discriminant direction, cross-fitting and scores as they are extend it).
+ The similarity to either label, in halves, makes groups, between which scores have laws of their own
+(`score_law`). Cells are represented by their means, spread out about the mean of their group so that
+variances are kept. Theory page, section 12 (the discriminant direction, cross-fitting, scores as they are and
+their laws extend it).
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent.equivalents.arguments import numbers
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
+from resolvent.equivalents.refined.score_law import score_law, similarity
 from resolvent.equivalents.refined.spectrum import shrunk_eigenvalues, spectral_nodes
 
-FIRST, OTHER, NORMS = 7, 4, 3
+FIRST, OTHER, NORMS, GROUPS = 5, 3, 3, 2
 FOLDS = 8
 DISTINCT = 1e-6  # share of a direction that must lie outside of the span of those before it
 
@@ -38,6 +41,7 @@ def token_classes(
     query: ArrayLike | None = None,
     quantiles: tuple[int, ...] | None = None,
     discriminant: bool = True,
+    gaussian: bool = False,
     white: bool = False,
 ) -> Classes:
     """Classes that stand for the columns of tokens (p, n) with labels (n,) of +1 and -1.
@@ -51,10 +55,12 @@ def token_classes(
         The vectors (p,) of the weights I + w_K w_Q', zero when left out.
     quantiles
         Number of cells per direction of the span (mu, key, query, discriminant, as far as they differ) and,
-        last, for the norm; (7, 4, ..., 4, 3) when left out.
-    discriminant, white
-        Whether to add the discriminant direction, and whether to take the noise outside of the span to be
-        white.
+        last, for the norm, within each group of tokens; (5, 3, ..., 3, 3) when left out.
+    discriminant
+        Whether to add the discriminant direction.
+    gaussian, white
+        Whether to take scores as Gaussian, with one law for all pairs, and whether to take the noise outside
+        of the span as white, and scores as Gaussian.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def token_classes(
     >>> rng = np.random.default_rng(0)
     >>> y = np.where(np.arange(200) % 2, 1.0, -1.0)
     >>> print(token_classes(rng.normal(size=(50, 200)) + 0.2 * y, y))
-    168 classes, span 2, p = 50, n = 200, label mean 0
+    180 classes, span 2, p = 50, n = 200, label mean 0
     """
     X, y = numbers("tokens", tokens), numbers("labels", labels)
     if X.ndim != 2 or y.shape != X.shape[1:]:
@@ -77,7 +83,7 @@ def token_classes(
         raise ValueError("each label must be on at least two tokens")
     weights = tuple(_direction(name, v, X.shape[0]) for name, v in (("key", key), ("query", query)))
     span = _span(X, y, weights, discriminant)
-    return _classes(span, y, X.shape[0], quantiles, white)
+    return _classes(span, y, X.shape[0], quantiles, gaussian or white, white)
 
 
 def _direction(name: str, value: ArrayLike | None, p: int) -> Array:
@@ -147,7 +153,9 @@ def _discriminant(noise: Array, mu: Array, basis: Array) -> Array:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-def _classes(span: _Span, y: Array, p: int, quantiles: tuple[int, ...] | None, white: bool) -> Classes:
+def _classes(
+    span: _Span, y: Array, p: int, quantiles: tuple[int, ...] | None, gaussian: bool, white: bool
+) -> Classes:
     norm = np.linalg.norm(span.outside, axis=0) / np.sqrt(p)
     r = span.position.shape[1]
     counts = quantiles or (*(FIRST, *(OTHER,) * r)[:r], NORMS)
@@ -155,40 +163,51 @@ def _classes(span: _Span, y: Array, p: int, quantiles: tuple[int, ...] | None, w
         raise ValueError(
             f"quantiles must be {r + 1} positive numbers, one per direction and one for norms, got {counts}"
         )
-    weight, label, centre = _cells(y, np.column_stack([span.position, norm, span.projection]), counts)
+    group = _groups(y, None if gaussian else similarity(span.outside, y))
+    columns = np.column_stack([span.position, norm, span.projection])
+    cells = [_cells(columns[group == g], counts) for g in range(int(group.max()) + 1)]
+    sizes, centre = (np.concatenate(part) for part in zip(*cells, strict=True))
+    home = np.repeat(np.arange(len(cells)), [part.size for part, _ in cells])
+    sign = np.array([y[group == g][0] for g in range(len(cells))])
     law = (np.ones(1), np.ones(1)) if white else spectral_nodes(shrunk_eigenvalues(span.outside / norm)[r:])
-    position = centre[:, :r]
+    position, (_, read, unseen) = centre[:, :r], centre[:, r + 1 :].T
+    fresh = None if np.array_equal(read, unseen) else np.column_stack([position, unseen])
     return Classes(
-        weight=weight,
-        label=label,
+        weight=sizes / y.size,
+        label=sign[home],
         position=position,
         norm=centre[:, r],
         left=np.column_stack([position, centre[:, r + 1]]),
         right=np.column_stack([position, centre[:, r + 2]]),
-        fresh=np.column_stack([position, centre[:, r + 3]]),
+        fresh=fresh,
         p=float(p),
         n=float(y.size),
         eigenvalues=law[0],
         shares=law[1],
+        law=None if gaussian else score_law(span.outside, group).between(home),
     )
 
 
-def _cells(y: Array, columns: Array, counts: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """Weight, label and centre of nested quantile cells along the first columns, one per count."""
-    weight, label, centre = [], [], []
-    for sign in (1.0, -1.0):
-        mine = columns[y == sign]
-        groups = [mine]
-        for axis, count in enumerate(counts):
-            split = [
-                np.array_split(group[np.argsort(group[:, axis], kind="stable")], count) for group in groups
-            ]
-            groups = [part for parts in split for part in parts if part.size]
-        sizes, means = np.array([g.shape[0] for g in groups]), np.array([g.mean(axis=0) for g in groups])
-        weight.append(sizes / y.size)
-        label.append(np.full(sizes.size, sign))
-        centre.append(_stretched(means, sizes / sizes.sum(), mine))
-    return np.concatenate(weight), np.concatenate(label), np.concatenate(centre)
+def _groups(y: Array, q: Array | None) -> NDArray[np.int64]:
+    """Groups (n,) of the tokens: label x quantiles of q, or the label alone."""
+    group = np.where(y > 0.0, 0, 1)
+    if q is None:
+        return group
+    for k, sign in enumerate((1.0, -1.0)):
+        order = np.flatnonzero(y == sign)[np.argsort(q[y == sign], kind="stable")]
+        for i, part in enumerate(np.array_split(order, GROUPS)):
+            group[part] = GROUPS * k + i
+    return group
+
+
+def _cells(columns: Array, counts: tuple[int, ...]) -> tuple[NDArray[np.int64], Array]:
+    """Size and centre of nested quantile cells along the first columns, one per count."""
+    parts = [columns]
+    for axis, count in enumerate(counts):
+        split = [np.array_split(part[np.argsort(part[:, axis], kind="stable")], count) for part in parts]
+        parts = [cell for cells in split for cell in cells if cell.size]
+    sizes, means = np.array([len(part) for part in parts]), np.array([part.mean(axis=0) for part in parts])
+    return sizes, _stretched(means, sizes / sizes.sum(), columns)
 
 
 def _stretched(means: Array, share: Array, sample: Array) -> Array:

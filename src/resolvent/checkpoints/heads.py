@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class Stack:
     layout: Layout
     prefix: str
     layers: tuple[int, ...]
+
+    def only(self, layer: int) -> Stack:
+        """One of the layers."""
+        if layer not in self.layers:
+            last = f" to {self.layers[-1]}" if len(self.layers) > 1 else ""
+            raise ValueError(f"layer must be one of {self.layers[0]}{last}, got {layer}")
+        return replace(self, layers=(layer,))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
     "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
     "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
+    "heads": ("resolvent.cli.heads:heads", "The attention heads of a pretrained model."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

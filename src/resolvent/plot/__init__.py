@@ -3,6 +3,15 @@
 from resolvent.plot.card import plot_nonlinearity
 from resolvent.plot.comparison import plot_comparison, plot_token_comparison
 from resolvent.plot.files import checked_path
+from resolvent.plot.heads import plot_gains, plot_head_comparison
 from resolvent.plot.phase import plot_phase
 
-__all__ = ["checked_path", "plot_comparison", "plot_nonlinearity", "plot_phase", "plot_token_comparison"]
+__all__ = [
+    "checked_path",
+    "plot_comparison",
+    "plot_gains",
+    "plot_head_comparison",
+    "plot_nonlinearity",
+    "plot_phase",
+    "plot_token_comparison",
+]

@@ -9,8 +9,14 @@ so the nonlinearity sees scores of the size it was made for, whatever the temper
 head does for a probe depends on where mu lies: in a random direction, along M's first left (key) or right
 (query) singular vector, or along the user's own signal.
 
-Theory page, section 8. Scores of a head of low stable rank are sums of few products and not quite Gaussian:
-expect the measured error to be a few percent off.
+The limit (theory page, section 8) takes scores for Gaussian, and the signal's part in each of them for small.
+Real heads strain both. Scores of a head of low stable rank |M|_F^2/|M|_2^2 are sums of few products: the
+measured error lies a few percent above the limit. And
+
+    q = |M mu|^2/(p tau^2)
+
+is the variance that the signal gives the scores through the queries, over that of the noise: where it isn't
+small, f bends what it carries and attention does better than its limit.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ Signal = str | ArrayLike
 
 METHODS, ERRORS = ("attention", "linear"), ("train", "test")
 EVERYWHERE: dict[str, Signal] = {place: place for place in PLACES}
+READ = 0.05  # query signal up to which a limit holds within a few percent
 STEPS: dict[str, Array] = {  # of the value that the setting holds
     "ridge": np.logspace(-2.0, 2.0, 9),
     "snr": np.array([0.0, 0.25, 0.5, 1.0, 2.0]),
@@ -67,11 +74,30 @@ def head_setting(
     return replace(setting or Setting(), weights=Weights.factors(K, Q, tau=tau, signal=signal))
 
 
+def query_signal(setting: Setting) -> float:
+    """q = |M mu|^2/(p tau^2); above about 0.05 the limit overstates attention's error.
+
+    >>> mu = np.array([2.0, 0.0, 0.0, 0.0])
+    >>> from resolvent import Tokens
+    >>> round(query_signal(Setting(Tokens(snr=4.0), Weights.matrix(np.eye(4), signal=mu))), 12)
+    1.0
+    """
+    weights = setting.head.weights
+    assert isinstance(weights, MatrixWeights)
+    f = weights.factors
+    read = f.values * (f.right.T @ weights.signal)
+    return float(setting.tokens.snr * (read @ read) / (f.values @ f.values))
+
+
 @dataclass(frozen=True)
 class Placed:
-    """Errors with the signal in one place: predicted, and `values` measured (draws, method, error, x)."""
+    """Errors with the signal in one place: predicted, and `values` measured (draws, method, error, x).
+
+    `query_signal` is q at the value asked for.
+    """
 
     place: str
+    query_signal: float
     prediction: Prediction
     values: Array
 
@@ -89,8 +115,9 @@ class Placed:
         return Average.over_draws(self.values[:, 0, 0, i] / predicted - 1.0)
 
     def as_dict(self) -> dict[str, object]:
-        """{"predicted": {method: {error: [...]}}, "measured": {method: {error: {"mean", "se"}}}}."""
+        """{"query_signal", "predicted": {method: {error: [...]}}, "measured": {... {"mean", "se"}}}."""
         return {
+            "query_signal": self.query_signal,
             "predicted": {m: {e: self.predicted(m, e) for e in ERRORS} for m in METHODS},
             "measured": {m: {e: self.measured(m, e).as_dict() for e in ERRORS} for m in METHODS},
         }
@@ -142,17 +169,22 @@ class HeadComparison:
         for name, case, method in self._blocks():
             rows += [self._row(name, case, method, i) for i in range(0, len(self.x), self._step)] + [""]
         fixed = f"snr {s.tokens.snr:g}" if self.over == "ridge" else f"ridge {s.ridge:g}"
-        off = ", ".join(f"{d.mean:+.1%} +- {d.se:.1%} ({place})" for place, d in self.deviations.items())
         middle = s.ridge if self.over == "ridge" else s.tokens.snr
+        off = [
+            f"{case.place:18} {d.mean:+.1%} +- {d.se:.1%}, q = {case.query_signal:.2g}"
+            for case, d in zip(self.cases, self.deviations.values(), strict=True)
+        ]
         return "\n".join(
             [
                 f"{self.head}, {s.name}, {fixed}, n = {self.n}, p = {self.head.d_model}, {draws} draws",
                 "",
                 f"{'signal':18} {self.over:>8} {'train':>9} {'measured':>17} {'test':>9} {'measured':>17}",
                 *rows,
-                f"At {self.over} {middle:g} attention's measured training error is off by {off}.",
-                f"The head's stable rank is {self.stable_rank:.1f}: the lower, the less Gaussian its scores, "
-                "the further off the limit may be.",
+                f"Measured over predicted training error of attention at {self.over} {middle:g}:",
+                *off,
+                f"The lower the stable rank, here {self.stable_rank:.1f}, the further above the limit. Where "
+                f"queries read",
+                f"more of the signal than q = {READ:g}, attention does better than its limit.",
             ]
         )
 
@@ -215,8 +247,8 @@ def compare_head(
     try:
         for place, signal in signals.items():
             placed = head_setting(head, base, signal=signal, tau=tau, gain=gain)
-            predicted = predict(along(placed, over, x))
-            cases.append(Placed(place, predicted, _measured(placed, over, x, draws, seed, progress)))
+            measured = _measured(placed, over, x, draws, seed, progress)
+            cases.append(Placed(place, query_signal(placed), predict(along(placed, over, x)), measured))
     except Interrupted as stop:
         stop.record = HeadComparison(head, first, over, x, cases, n, seed) if cases else None
         raise

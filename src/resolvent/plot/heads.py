@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -44,7 +45,7 @@ def plot_head_comparison(comparison: HeadComparison, path: Path) -> None:
     for case in c.cases:
         setting = case.prediction.setting
         scalar = replace(setting, ridge=c.setting.ridge, tokens=c.setting.tokens)
-        curves = Placed(case.place, predict(along(scalar, over, fine)), case.values)
+        curves = replace(case, prediction=predict(along(scalar, over, fine)))
         for method in METHODS if case is c.cases[-1] else METHODS[:1]:
             for error, ax in panels.items():
                 _draw(ax, method, error, curves, fine, c.x)
@@ -96,8 +97,7 @@ def plot_gains(table: GainTable, path: Path) -> None:
     figure = Figure(figsize=(max(size[0], 6.0), max(size[1], 3.0)), layout="constrained")
     panels = figure.subplots(*((1, 2) if upright else (2, 1)))
     reach = float(np.nanmax(np.abs(values), initial=1e-12))
-    scale = ScalarMappable(Normalize(-reach, reach), "RdBu")
-    scale.get_cmap().set_bad("0.8")
+    scale = ScalarMappable(Normalize(-reach, reach), colormaps["RdBu"].with_extremes(bad="0.8"))
     for ax, error, panel in zip(panels, NAMES, values, strict=True):
         ax.imshow(panel, cmap=scale.get_cmap(), norm=scale.norm, aspect="auto")
         _label(ax, panel, rows, reach)

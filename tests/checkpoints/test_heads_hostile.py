@@ -14,6 +14,7 @@ import pytest
 from binary_files import ctranslate2_bytes, safetensors_bytes
 
 from resolvent.checkpoints import read_heads
+from resolvent.cli.app import run
 
 Q, K = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight"
 NPY = "{'descr': '%s', 'fortran_order': False, 'shape': %s}"
@@ -249,6 +250,18 @@ def test_one_line_says_what_is_wrong(name, tmp_path):
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_line_says_it_too(name, tmp_path, capsys):
+    file, content, message = FILES[name]
+    (tmp_path / file).write_bytes(content)
+    assert run(["heads", str(tmp_path / file), "--heads", "2"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("resolvent: ")
+    assert err.count("\n") == 1
+    assert " ".join(message.split()) in err
 
 
 def test_pickles_are_refused_whatever_they_are_called_and_never_run(tmp_path):

@@ -9,7 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from resolvent.checkpoints import read_heads, signal_shares, summarise_heads
+from resolvent.checkpoints import read_heads, signal_direction, signal_shares, summarise_heads
+from resolvent.cli.output import as_line
+from resolvent.compare import compare_head, head_gains
+from resolvent.setting import Setting, Tokens
+from resolvent.simulate import Interrupted, simulate
 
 D, D_HEAD, LAYERS, HEADS = 24, 4, 2, 3
 
@@ -143,7 +147,117 @@ def test_shares_of_the_users_signal(heads, work, tokens):
     assert f"{wanted[5].key:.2%}" in text.splitlines()[8]
 
 
+COMPARE = "model --layer 1 --head 2 --compare --draws 2 --snr 2"
+
+
+def test_one_head_predicted_beside_measured(heads, work):
+    head = list(read_heads(work / "model"))[5]
+    base = Setting(Tokens(ratio=0.4, snr=2.0), nonlinearity="relu", ridge=0.3)
+    options = "--f relu --ratio 0.4 --ridge 0.3 --tau 0.5 --gain --seed 4"
+    found = heads(f"{COMPARE} {options} --json").json
+    assert found["source"] == "model"
+    (row,) = found["heads"]
+    wanted = compare_head(head, base, draws=2, seed=4, tau=0.5, gain=True)
+    assert row == json.loads(as_line(wanted.as_dict()))
+    assert (row["layer"], row["head"], row["over"]) == (1, 2, "ridge")
+    assert list(row["places"]) == ["random", "top-key", "top-query"]
+    assert len(row["x"]) == len(row["places"]["random"]["measured"]["linear"]["test"]["se"]) == 9
+    assert row["setting"]["tau"] == pytest.approx(0.5)
+    assert row["setting"]["n"] == 60
+    text = heads(f"{COMPARE} {options}").out
+    assert text.startswith("model: layer 1 head 2 (llama, 4 of 24), relu, snr 2, n = 60, p = 24, 2 draws\n")
+    case = wanted.cases[1]
+    mean, se = (values[4] for values in case.measured("attention", "test"))
+    (line,) = [line for line in text.splitlines() if line.split()[:2] == ["top-key", "0.3"]]
+    assert line.endswith(f" {case.predicted('attention', 'test')[4]:.4f}  {mean:.4f} +- {se:.4f}")
+
+
+def test_over_snr_with_one_signal_and_the_users_own(heads, work):
+    tokens = np.load(work / "tokens.npz")
+    own = signal_direction(tokens["tokens"], tokens["labels"])
+    head = list(read_heads(work / "model"))[5]
+    found = heads(f"{COMPARE} --over snr --signal top-query --tokens tokens.npz --json").json["heads"][0]
+    assert found["over"] == "snr"
+    assert found["x"] == [0.0, 0.5, 1.0, 2.0, 4.0]
+    signals = {"top-query": "top-query", "tokens": own}
+    wanted = compare_head(head, Setting(Tokens(snr=2.0)), signals=signals, over="snr", draws=2)
+    assert found["places"] == json.loads(as_line(wanted.as_dict()))["places"]
+
+
+@pytest.mark.parametrize(
+    ("options", "signal", "changes"),
+    [
+        ("", "top-key", {}),
+        ("--signal random", "random", {}),
+        ("--tokens tokens.npz", "tokens", {}),
+        ("--gain --tau 2", "top-key", {"gain": True, "tau": 2.0}),
+    ],
+)
+def test_all_heads_predicted(heads, work, options, signal, changes):
+    setting = Setting(Tokens(snr=3.0), ridge=0.5)
+    found = heads(f"model --all --snr 3 --ridge 0.5 {options} --json").json
+    tokens = np.load(work / "tokens.npz")
+    own = signal_direction(tokens["tokens"], tokens["labels"]) if signal == "tokens" else signal
+    rows = list(head_gains(read_heads(work / "model"), setting, signal=own, **changes))
+    assert found["heads"] == [json.loads(as_line(row.as_dict())) for row in rows]
+    assert set(found["heads"][0]) == {"layer", "head", "query_signal", "attention", "linear", "gain"}
+    assert (found["source"], found["signal"], found["setting"]["snr"]) == ("model", signal, 3.0)
+    text = heads(f"model --all --snr 3 --ridge 0.5 {options}").out.splitlines()
+    assert text[0] == f"model: tanh, ratio 0.5, snr 3, ridge 0.5, signal {signal}"
+    assert float(text[8].split()[3]) == pytest.approx(rows[5].gain.train, abs=5e-5)
+    one = heads(f"model --all --layer 1 --head 2 --snr 3 --ridge 0.5 {options} --json").json["heads"]
+    assert one == found["heads"][5:]
+
+
+@pytest.mark.parametrize("task", [f"{COMPARE} --signal random", "model --all"])
+def test_pictures(heads, tmp_path, monkeypatch, task):
+    monkeypatch.setattr("resolvent.plot.heads.FINE", {"ridge": 9, "snr": 5})
+    assert heads(f"{task} --plot {tmp_path}/a.png").status == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_interrupted_comparison_is_shown(heads, monkeypatch):
+    class Late:
+        calls = 0
+
+        def __call__(self, *args, **options):
+            self.calls += 1
+            if self.calls == 3:
+                raise Interrupted(np.empty((0, 2, 2, 9)), 2)
+            return simulate(*args, **options)
+
+    monkeypatch.setattr("resolvent.compare.heads.simulate", Late())
+    outcome = heads(f"{COMPARE} --json")
+    assert outcome.status == 130
+    assert list(outcome.json["heads"][0]["places"]) == ["random", "top-key"]
+
+
 WRONG = {
+    "model --compare --all": ("--all cannot be given with --compare",),
+    "model --compare": ("--compare takes one head, so --layer must be given too",),
+    "model --compare --layer 0": ("--compare takes one head, so --head must be given too",),
+    "model --compare --layer 0 --head 9": ("--head must be from 0 to 2, got 9",),
+    "model --compare --layer 0 --head 0 --draws 1": ("--draws must be at least 2, got 1",),
+    "model --compare --layer 0 --head 0 --seed -1": ("--seed must be at least 0, got -1",),
+    "model --compare --layer 0 --head 0 --over n": ("--over", "ridge or snr"),
+    "model --compare --layer 0 --head 0 --plot a.bmp": ("--plot", ".png, .pdf, .svg"),
+    "model --compare --layer 0 --head 0 --ridge 0": ("--ridge must be positive",),
+    "model --all --ridge 0": ("--ridge must be positive",),
+    "model --all --tau 0": ("--tau must be positive, got 0",),
+    "model --all --f tahn": ("--f", "did you mean tanh?"),
+    "model --all --signal up": ("--signal", "random or top-key or top-query"),
+    "model --all --tokens narrow.npz": ("--tokens must have 24 dimensions for these heads, got 23",),
+    "model --all --head 3": ("--head must be from 0 to 2, got 3",),
+    "model --all --draws 3": ("--draws 3 goes with --compare",),
+    "model --all --over snr": ("--over snr goes with --compare",),
+    "model --all --fit-rank 2": ("--fit-rank 2 goes without --compare and --all",),
+    "model --all --top 2": ("--top 2 goes without --compare and --all",),
+    "model --ridge 1": ("--ridge 1.0 goes with --compare or --all",),
+    "model --signal random": ("--signal random goes with --compare or --all",),
+    "model --keep-diagonal": ("--keep-diagonal", "goes with --compare or --all"),
+    "model --plot a.png": ("--plot a.png goes with --compare or --all",),
+    "model --align 1": ("--align", "Unknown option"),
+    "model --weights a.npy": ("--weights", "Unknown option"),
     "nothing": ("no such file or folder: 'nothing'",),
     "tokens.npz": ("no known attention layout", "tokens"),
     "labels.npy": ("a single npy array", "safetensors"),

@@ -147,14 +147,15 @@ def _count(checkpoint: Checkpoint, stack: Stack, layer: int, *names: str) -> int
     """
     nested = checkpoint.config.get("vision_config" if "vision" in stack.prefix else "text_config")
     for config in (checkpoint.config, nested if isinstance(nested, Mapping) else {}):
-        for value in (config.get(name) for name in names):
+        for name in names:
+            value = config.get(name)
             if isinstance(value, list) and layer < len(value):
                 value = value[layer]
             if value is None:
                 continue
             if type(value) is not int or not 1 <= value <= LARGEST_COUNT:
                 raise ValueError(
-                    f"{checkpoint.source}: {names[-1]} must be from 1 to {LARGEST_COUNT}, got {quoted(value)}"
+                    f"{checkpoint.source}: {name} must be from 1 to {LARGEST_COUNT}, got {quoted(value)}"
                 )
             return value
     return None

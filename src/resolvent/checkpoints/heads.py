@@ -115,7 +115,7 @@ def _sizes(checkpoint: Checkpoint, stack: Stack, layer: int, heads: int | None) 
     count = heads or _count(checkpoint, stack, layer, *names)
     if stacked:
         count = count or checkpoint.tensors[_names(stack, layer)[0]].shape[0]
-    if count is None:
+    if not count:
         raise ValueError(
             f"{checkpoint.source}: its configuration doesn't say how many heads; give heads=NUMBER"
         )
@@ -127,7 +127,13 @@ def _sizes(checkpoint: Checkpoint, stack: Stack, layer: int, heads: int | None) 
     d_head = _count(checkpoint, stack, layer, "head_dim", "d_kv") or rows // blocks
     if split == "separate" and d_head:
         groups = key.shape[axis] // d_head
-    right = rows == blocks * d_head and key.shape[1 - axis] == d_model and groups and count % groups == 0
+    right = (
+        d_head
+        and rows == blocks * d_head
+        and key.shape[1 - axis] == d_model
+        and groups
+        and count % groups == 0
+    )
     if not right or (split == "separate" and key.shape[axis] != groups * d_head):
         raise ValueError(
             f"{checkpoint.source}: {quoted(_names(stack, layer)[0])} of shape {query.shape}, "

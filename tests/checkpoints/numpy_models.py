@@ -29,15 +29,15 @@ class Model:
             W_Q, W_K = self.damage(head)
             q = turn(x @ W_Q.T + (0 if head.b_Q is None else head.b_Q))
             k = turn(x @ W_K.T + (0 if head.b_K is None else head.b_K))
-            scores = q @ k.T / np.sqrt(head.d_head)
+            scores = q @ k.swapaxes(-1, -2) / np.sqrt(head.d_head)
             if causal:
                 scores = np.where(np.tri(len(x), dtype=bool), scores, -np.inf)
-            out.append(softmax(scores, axis=1) @ values(head.head))
-        return np.concatenate(out, axis=1)
+            out.append(softmax(scores, axis=-1) @ values(head.head))
+        return np.concatenate(out, axis=-1)
 
 
 def layer_norm(x, gain, bias, eps):
-    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + eps) * gain + bias
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * gain + bias
 
 
 def rms_norm(x, gain, eps):
@@ -66,16 +66,17 @@ def next_token_loss(logits, ids):
     return -log_softmax(logits[:-1], axis=1)[np.arange(len(ids) - 1), ids[1:]].mean()
 
 
-def minilm(path, ids, **options):
-    """Mean of the last layer's token vectors, normalised: the sentence's embedding."""
+def minilm_layers(path, ids, **options):
+    """Token vectors at the input of every layer, then at the output; ids may be a batch of sequences."""
     m = Model(path, **options)
     x = (
         m["embeddings.word_embeddings.weight"][ids]
-        + m["embeddings.position_embeddings.weight"][: len(ids)]
+        + m["embeddings.position_embeddings.weight"][: np.shape(ids)[-1]]
         + m["embeddings.token_type_embeddings.weight"][0]
     )
     x = layer_norm(x, m["embeddings.LayerNorm.weight"], m["embeddings.LayerNorm.bias"], 1e-12)
     for layer, heads in m.layers.items():
+        yield x
         p, d = f"encoder.layer.{layer}.", heads[0].d_head
 
         def linear(z, name, p=p):
@@ -85,11 +86,17 @@ def minilm(path, ids, **options):
             return layer_norm(z, m[p + name + ".weight"], m[p + name + ".bias"], 1e-12)
 
         v = linear(x, "attention.self.value")
-        mixed = m.attend(layer, x, lambda h, v=v, d=d: v[:, h * d : (h + 1) * d], causal=False)
+        mixed = m.attend(layer, x, lambda h, v=v, d=d: v[..., h * d : (h + 1) * d], causal=False)
         x = norm(x + linear(mixed, "attention.output.dense"), "attention.output.LayerNorm")
         x = norm(x + linear(gelu(linear(x, "intermediate.dense")), "output.dense"), "output.LayerNorm")
-    pooled = x.mean(axis=0)
-    return pooled / np.linalg.norm(pooled)
+    yield x
+
+
+def minilm(path, ids, **options):
+    """Mean of the last layer's token vectors, normalised: the sentence's embedding."""
+    *_, x = minilm_layers(path, ids, **options)
+    pooled = x.mean(axis=-2)
+    return pooled / np.linalg.norm(pooled, axis=-1, keepdims=True)
 
 
 def smollm(path, ids, *, layers=None, **options):

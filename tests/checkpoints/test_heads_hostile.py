@@ -14,8 +14,10 @@ import pytest
 from binary_files import ctranslate2_bytes, safetensors_bytes
 
 from resolvent.checkpoints import read_heads
+from resolvent.cli.app import run
 
 Q, K = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight"
+STACK = "blocks.0.attn.W_{}"
 NPY = "{'descr': '%s', 'fortran_order': False, 'shape': %s}"
 CT2 = "decoder/layer_0/self_attention/linear_0/weight"
 
@@ -143,6 +145,16 @@ FILES = {
         safetensors(entry([2, 2, 4], 0, 64)),
         "a matrix is needed",
     ),
+    "safetensors, a stack of no dimensions": (
+        "m",
+        safetensors_bytes({STACK.format(side): entry([2, 4, 0], 0, 0) for side in "QK"}, bytes(64)),
+        "doesn't split into 2 heads of 0",
+    ),
+    "safetensors, a stack of many heads": (
+        "m",
+        safetensors_bytes({STACK.format(side): entry([2**62, 4, 4], 0, 64) for side in "QK"}, bytes(64)),
+        "can't take",
+    ),
     "index, a path upwards": (
         "m.json",
         b'{"weight_map": {"a": "../secret.safetensors"}}',
@@ -251,6 +263,18 @@ def test_one_line_says_what_is_wrong(name, tmp_path):
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_the_command_line_says_it_too(name, tmp_path, capsys):
+    file, content, message = FILES[name]
+    (tmp_path / file).write_bytes(content)
+    assert run(["heads", str(tmp_path / file), "--heads", "2"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("resolvent: ")
+    assert err.count("\n") == 1
+    assert " ".join(message.split()) in err
+
+
 def test_pickles_are_refused_whatever_they_are_called_and_never_run(tmp_path):
     trap = Trap(str(tmp_path / "sprung"))
     assert pickle.loads(pickle.dumps(trap)) is None
@@ -275,6 +299,13 @@ def test_a_bad_config_is_one_line_too(content, tmp_path):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ValueError, match=r"config.json|num_attention_heads|head_dim|heads must"):
         list(read_heads(tmp_path, heads=2) if b"dim" in content else read_heads(tmp_path))
+
+
+def test_a_stack_without_heads(tmp_path):
+    header = {STACK.format(side): entry([0, 4, 4], 0, 0) for side in "QK"}
+    (tmp_path / "m").write_bytes(safetensors_bytes(header, bytes(64)))
+    with pytest.raises(ValueError, match="doesn't say how many heads"):
+        list(read_heads(tmp_path / "m"))
 
 
 def test_what_is_not_there(tmp_path):

@@ -72,6 +72,16 @@ def bert(truth, prefix):
     return tensors
 
 
+def stacked(truth):
+    """TransformerLens: W_Q of shape (heads, d_model, d_head), queries x W_Q."""
+    tensors = {}
+    for i in range(L):
+        stem = f"blocks.{i}.attn."
+        tensors |= {stem + "W_Q": truth.Q[i].swapaxes(1, 2), stem + "W_K": truth.K[i].swapaxes(1, 2)}
+        tensors |= {stem + "b_Q": truth.bQ[i], stem + "b_K": truth.bK[i], f"blocks.{i}.ln1.w": truth.gain[i]}
+    return tensors
+
+
 P, WHOLE, GROUPED = "model.layers.{}.", Truth(), Truth(G)
 CASES = {
     "llama": (
@@ -146,6 +156,26 @@ CASES = {
             "decoder.blocks.{}.attn_ln.weight",
         ),
     ),
+    "clip": (
+        WHOLE,
+        separate(
+            WHOLE,
+            "vision_model.encoder.layers.{}.self_attn.q_proj.weight",
+            "vision_model.encoder.layers.{}.self_attn.k_proj.weight",
+            "vision_model.encoder.layers.{}.layer_norm1.weight",
+        ),
+    ),
+    "t5": (
+        WHOLE,
+        separate(
+            WHOLE,
+            "decoder.block.{}.layer.0.SelfAttention.q.weight",
+            "decoder.block.{}.layer.0.SelfAttention.k.weight",
+            "decoder.block.{}.layer.0.layer_norm.weight",
+        ),
+    ),
+    "transformer_lens": (WHOLE, stacked(WHOLE)),
+    "transformer_lens, grouped": (GROUPED, stacked(GROUPED)),
     "glassllm": (
         GROUPED,
         separate(
@@ -217,6 +247,37 @@ def test_scores_are_those_of_the_attention_layer():
     q, k = truth.Q[1, 1] @ X, truth.K[1, 0] @ X
     scores = np.array([[k[:, i] @ q[:, j] for j in range(7)] for i in range(7)])
     np.testing.assert_allclose(X.T @ head.matrix() @ X, scores)
+
+
+def test_stacked_weights_say_themselves_how_many_heads():
+    tensors = {name: array for name, array in stacked(GROUPED).items() if "ln1" not in name}
+    heads = list(read_heads(tensors))
+    assert len(heads) == L * H
+    assert heads[0].norm_gain is None  # folded into the weights
+    np.testing.assert_array_equal(heads[5].W_K, GROUPED.K[1, 0])
+    with pytest.raises(ValueError, match="doesn't split into 3 heads"):
+        list(read_heads(tensors, heads=3))
+
+
+def test_towers_of_clip_have_configurations_of_their_own():
+    tensors = CASES["clip"][1]
+    text = {name.replace("vision", "text"): array for name, array in tensors.items()}
+    config = {"text_config": {"num_attention_heads": 2}, "vision_config": {"num_attention_heads": H}}
+    for stack, count in (("vision", H), ("text", 2)):
+        heads = list(read_heads(Module(tensors | text, **config), stack=stack))
+        assert len(heads) == L * count
+        np.testing.assert_array_equal(heads[0].norm_gain, WHOLE.gain[0])
+
+
+def test_t5_says_what_its_scores_are():
+    tensors = CASES["t5"][1]
+    encoder = {name.replace("decoder", "encoder"): array + 1 for name, array in tensors.items()}
+    config = {"num_heads": H, "d_kv": D_HEAD, "model_type": "t5"}
+    head = next(read_heads(Module(tensors | encoder, **config)))
+    np.testing.assert_array_equal(head.W_Q, WHOLE.Q[0, 0])
+    assert any("no factor 1/sqrt(d_head)" in note for note in head.notes)
+    head = next(read_heads(Module(tensors | encoder, **config), stack="encoder"))
+    np.testing.assert_array_equal(head.W_Q, WHOLE.Q[0, 0] + 1)
 
 
 def test_gguf_norms_that_follow_attention():

@@ -5,7 +5,8 @@ from resolvent.checkpoints.analysis import HeadSummary, singular_directions, sum
 from resolvent.checkpoints.head import Head
 from resolvent.checkpoints.layouts import LAYOUTS, Layout
 from resolvent.checkpoints.reading import open_checkpoint, read_heads
-from resolvent.checkpoints.signal import SignalShare, signal_shares
+from resolvent.checkpoints.signal import SignalShare, signal_direction, signal_shares
+from resolvent.checkpoints.table import HeadTable
 from resolvent.checkpoints.tensors import Checkpoint
 
 __all__ = [
@@ -13,10 +14,12 @@ __all__ = [
     "Checkpoint",
     "Head",
     "HeadSummary",
+    "HeadTable",
     "Layout",
     "SignalShare",
     "open_checkpoint",
     "read_heads",
+    "signal_direction",
     "signal_shares",
     "singular_directions",
     "summarise_heads",

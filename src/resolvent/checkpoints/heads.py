@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,13 @@ class Stack:
     prefix: str
     layers: tuple[int, ...]
 
+    def only(self, layer: int) -> Stack:
+        """One of the layers."""
+        if layer not in self.layers:
+            last = f" to {self.layers[-1]}" if len(self.layers) > 1 else ""
+            raise ValueError(f"layer must be one of {self.layers[0]}{last}, got {layer}")
+        return replace(self, layers=(layer,))
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -49,6 +56,7 @@ def find_stack(checkpoint: Checkpoint, layout: Layout | None = None, stack: str 
         Stack(row, prefix, layers)
         for row in (LAYOUTS if layout is None else (layout,))
         for prefix, layers in row.stacks(names).items()
+        if not row.stacked or len(checkpoint.tensors[row.query_name(prefix, layers[0])].shape) == 3
     ]
     if not found:
         telling = sorted(names, key=lambda name: "att" not in name.lower())[:4]
@@ -66,6 +74,7 @@ def find_stack(checkpoint: Checkpoint, layout: Layout | None = None, stack: str 
     return max(
         wanted,
         key=lambda entry: (
+            entry.layout.stacked,
             "decoder" in entry.prefix,
             len(entry.layers),
             entry.layout.gain_name(entry.prefix, entry.layers[0]) in names,
@@ -85,63 +94,74 @@ def cut_heads(checkpoint: Checkpoint, stack: Stack, heads: int | None = None) ->
 
 
 def _names(stack: Stack, layer: int) -> tuple[str, str]:
-    query = stack.layout.query
-    key = stack.layout.key or query
-    return query.format(p=stack.prefix, i=layer), key.format(p=stack.prefix, i=layer)
+    query = stack.layout.query_name(stack.prefix, layer)
+    return query, stack.layout.key.format(p=stack.prefix, i=layer) if stack.layout.key else query
 
 
-def _matrix(checkpoint: Checkpoint, name: str) -> Tensor:
+def _matrix(checkpoint: Checkpoint, name: str, stacked: bool) -> Tensor:
     tensor = checkpoint.tensors.get(name)
-    if tensor is None or len(tensor.shape) != 2:
+    if tensor is None or len(tensor.shape) != 2 + stacked:
         shape = "is missing" if tensor is None else f"has shape {tensor.shape}, a matrix is needed"
         raise ValueError(f"{checkpoint.source}: tensor {quoted(name)} {shape}")
-    return tensor
+    return tensor.stacked if stacked else tensor
 
 
 def _sizes(checkpoint: Checkpoint, stack: Stack, layer: int, heads: int | None) -> Sizes:
-    axis, split = stack.layout.axis, stack.layout.split
-    query, key = (_matrix(checkpoint, name) for name in _names(stack, layer))
+    axis, split, stacked = stack.layout.axis, stack.layout.split, stack.layout.stacked
+    query, key = (_matrix(checkpoint, name, stacked) for name in _names(stack, layer))
     rows, d_model = query.shape[axis], query.shape[1 - axis]
     side = next((side for side in ("decoder", "encoder") if side in stack.prefix), "")
-    count = heads or _count(
-        checkpoint, layer, f"{side}_attention_heads", "num_attention_heads", "n_head", "n_heads"
-    )
-    if count is None:
+    names = (f"{side}_attention_heads", "num_attention_heads", "n_head", "n_heads", "num_heads")
+    count = heads or _count(checkpoint, stack, layer, *names)
+    if stacked:
+        count = count or checkpoint.tensors[_names(stack, layer)[0]].shape[0]
+    if not count:
         raise ValueError(
             f"{checkpoint.source}: its configuration doesn't say how many heads; give heads=NUMBER"
         )
     groups = (
-        _count(checkpoint, layer, f"{side}_key_value_heads", "num_key_value_heads", "n_kv_heads") or count
+        _count(checkpoint, stack, layer, f"{side}_key_value_heads", "num_key_value_heads", "n_kv_heads")
+        or count
     )
     blocks = {"separate": count, "fused": count + 2 * groups, "interleaved": 3 * count}[split]
-    d_head = _count(checkpoint, layer, "head_dim") or rows // blocks
+    d_head = _count(checkpoint, stack, layer, "head_dim", "d_kv") or rows // blocks
     if split == "separate" and d_head:
         groups = key.shape[axis] // d_head
-    right = rows == blocks * d_head and key.shape[1 - axis] == d_model and groups and count % groups == 0
+    right = (
+        d_head
+        and rows == blocks * d_head
+        and key.shape[1 - axis] == d_model
+        and groups
+        and count % groups == 0
+    )
     if not right or (split == "separate" and key.shape[axis] != groups * d_head):
         raise ValueError(
             f"{checkpoint.source}: {quoted(_names(stack, layer)[0])} of shape {query.shape}, "
             f"with keys of shape {key.shape}, doesn't split into {count} heads of {d_head}"
         )
-    if d_head > LARGEST_COUNT or d_head * d_model > LARGEST_HEAD:
+    if max(count, d_head) > LARGEST_COUNT or d_head * d_model > LARGEST_HEAD:
         raise ValueError(
             f"{checkpoint.source}: a head of {d_head} x {d_model} is beyond the {LARGEST_HEAD} allowed"
         )
     return Sizes(count, groups, d_head)
 
 
-def _count(checkpoint: Checkpoint, layer: int, *names: str) -> int | None:
-    """The first of the configuration's entries that is there; some files keep one number per layer."""
-    nested = checkpoint.config.get("text_config")
+def _count(checkpoint: Checkpoint, stack: Stack, layer: int, *names: str) -> int | None:
+    """The first of the configuration's entries that is there; some files keep one number per layer.
+
+    Models of text and pictures keep a configuration for each tower inside theirs.
+    """
+    nested = checkpoint.config.get("vision_config" if "vision" in stack.prefix else "text_config")
     for config in (checkpoint.config, nested if isinstance(nested, Mapping) else {}):
-        for value in (config.get(name) for name in names):
+        for name in names:
+            value = config.get(name)
             if isinstance(value, list) and layer < len(value):
                 value = value[layer]
             if value is None:
                 continue
             if type(value) is not int or not 1 <= value <= LARGEST_COUNT:
                 raise ValueError(
-                    f"{checkpoint.source}: {names[-1]} must be from 1 to {LARGEST_COUNT}, got {quoted(value)}"
+                    f"{checkpoint.source}: {name} must be from 1 to {LARGEST_COUNT}, got {quoted(value)}"
                 )
             return value
     return None
@@ -163,7 +183,7 @@ def _head(checkpoint: Checkpoint, stack: Stack, layer: int, head: int, sizes: Si
     starts = _starts(layout.split, sizes, head, group)
     sides, normed = [], False
     for i, template in enumerate((layout.query_norm, layout.key_norm)):
-        weight, bias = _rows(checkpoint, names[i], starts[i], sizes.d_head, layout.axis)
+        weight, bias = _rows(checkpoint, names[i], starts[i], sizes.d_head, layout)
         scale = _gain(checkpoint, template and template.format(p=stack.prefix, i=layer), kind, layout)
         if scale is not None:
             normed = True
@@ -174,6 +194,7 @@ def _head(checkpoint: Checkpoint, stack: Stack, layer: int, head: int, sizes: Si
     if kind not in NORMS_FOLLOW:
         gain = _gain(checkpoint, layout.gain_name(stack.prefix, layer), kind, layout)
     notes = (ROTARY,) * bool(checkpoint.config.get("rotary", layout.rotary)) + (NORMED,) * normed
+    notes += (layout.note,) * bool(layout.note)
     source = f"{checkpoint.source}: {quoted(names[0])}"
     return Head(layer, head, W_Q, W_K, b_Q, b_K, kind, gain, source, notes)
 
@@ -184,16 +205,18 @@ def _kind(checkpoint: Checkpoint, stack: Stack) -> str:
 
 
 def _rows(
-    checkpoint: Checkpoint, name: str, start: int, d_head: int, axis: int
+    checkpoint: Checkpoint, name: str, start: int, d_head: int, layout: Layout
 ) -> tuple[Array, Array | None]:
     """A head's d_head x d_model block of a weight, and its part of the bias of the same name."""
     part = slice(start, start + d_head)
-    tensor = _matrix(checkpoint, name)
-    block = np.ascontiguousarray(tensor[part, :] if axis == 0 else tensor[:, part].T)
+    tensor = _matrix(checkpoint, name, layout.stacked)
+    block = np.ascontiguousarray(tensor[part, :] if layout.axis == 0 else tensor[:, part].T)
     if name.endswith("weight"):
         bias = checkpoint.tensors.get(name.removesuffix("weight") + "bias")
     else:
         bias = checkpoint.tensors.get(name.replace("attn.W_", "attn.b_"))
+        if bias is not None and layout.stacked and len(bias.shape) == 2:
+            bias = bias.flat
     return block, None if bias is None or len(bias.shape) != 1 else bias[(part,)]
 
 

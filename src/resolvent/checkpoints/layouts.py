@@ -25,7 +25,8 @@ class Layout:
 
     `axis` is the weight's axis over the heads' dimensions (1 where tokens multiply from the left, x W).
     `gain` is the norm whose output the head reads, `first_gain` that of layer 0 where norms follow
-    attention. `offset_gain` marks rows shared with models that store their gains less one.
+    attention. `offset_gain` marks rows shared with models that store their gains less one, `stacked` weights
+    of shape (heads, d_model, d_head). `note` says what M leaves out.
 
     Raises ValueError for an unknown split, a template without {i}, or a key template where it doesn't belong.
     """
@@ -41,6 +42,8 @@ class Layout:
     key_norm: str | None = None
     rotary: bool = False
     offset_gain: bool = False
+    stacked: bool = False
+    note: str = ""
 
     def __post_init__(self) -> None:
         if self.split not in ("separate", "fused", "interleaved"):
@@ -60,6 +63,10 @@ class Layout:
             named = match.groupdict()
             found.setdefault(named.get("p", ""), set()).add(int(named["i"]))
         return {prefix: tuple(sorted(layers)) for prefix, layers in found.items()}
+
+    def query_name(self, prefix: str, layer: int) -> str:
+        """The name of the layer's query weights."""
+        return self.query.format(p=prefix, i=layer)
 
     def gain_name(self, prefix: str, layer: int) -> str | None:
         """The name of the gain that shapes the layer's input."""
@@ -98,6 +105,14 @@ LAYOUTS: tuple[Layout, ...] = (
     # LLaMA, Mistral, Qwen, Gemma, Phi-1 and -2; then Whisper and OPT, with the same projections
     _projections("llama", "input_layernorm", rotary=True, offset_gain=True),
     _projections("whisper", "self_attn_layer_norm", rotary=False),
+    _projections("clip", "layer_norm1", rotary=False),
+    Layout(
+        "t5",
+        "{p}block.{i}.layer.0.SelfAttention.q.weight",
+        "{p}block.{i}.layer.0.SelfAttention.k.weight",
+        gain="{p}block.{i}.layer.0.layer_norm.weight",
+        note="scores have no factor 1/sqrt(d_head), and a bias by relative position is added to them",
+    ),
     Layout(
         "phi3",
         "{p}layers.{i}.self_attn.qkv_proj.weight",
@@ -148,6 +163,13 @@ LAYOUTS: tuple[Layout, ...] = (
         axis=1,
         gain="{p}blocks.{i}.norm1.gamma",
         rotary=True,
+    ),
+    Layout(  # the gain is there unless it was folded into the weights
+        "transformer_lens",
+        "{p}blocks.{i}.attn.W_Q",
+        "{p}blocks.{i}.attn.W_K",
+        gain="{p}blocks.{i}.ln1.w",
+        stacked=True,
     ),
     Layout(
         "ctranslate2",

@@ -37,17 +37,20 @@ def read_heads(
     source: Any,
     *,
     heads: int | None = None,
+    layer: int | None = None,
     stack: str | None = None,
     layout: Layout | None = None,
 ) -> Iterator[Head]:
     """The self-attention heads of a pretrained model, layer by layer; with grouped keys one per query head.
 
     `source` is a file, a folder, an id on the Hugging Face hub ("org/name"), a torch module, or a mapping of
-    names to arrays. `heads` gives the number of heads per layer where no configuration does, `stack` picks
-    one tower of a model with several (part of its name prefix; by default the decoder), `layout` describes
-    one not yet known. The file is opened at once, heads are read from it one at a time.
+    names to arrays. `heads` gives the number of heads per layer where no configuration does, `layer` reads
+    one layer alone, `stack` picks one tower of a model with several (part of its name prefix; by default the
+    decoder), `layout` describes one not yet known. The file is opened at once, heads are read from it one at
+    a time.
 
-    Raises ValueError, in one line, for files that are damaged, pickled, or of an unknown format or layout.
+    Raises ValueError, in one line, for files that are damaged, pickled, or of an unknown format or layout,
+    and for a layer that isn't there.
 
     >>> import numpy as np
     >>> weights = {"h.0.attn.c_attn.weight": np.ones((6, 18)), "h.0.attn.c_attn.bias": np.ones(18)}
@@ -57,7 +60,8 @@ def read_heads(
     if heads is not None and (isinstance(heads, bool) or not isinstance(heads, int) or heads < 1):
         raise ValueError(f"heads must be a positive integer, got {heads!r}")
     checkpoint = open_checkpoint(source)
-    return cut_heads(checkpoint, find_stack(checkpoint, layout, stack), heads)
+    found = find_stack(checkpoint, layout, stack)
+    return cut_heads(checkpoint, found if layer is None else found.only(layer), heads)
 
 
 def open_checkpoint(source: Any) -> Checkpoint:

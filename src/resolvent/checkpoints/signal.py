@@ -98,6 +98,18 @@ def signal_shares(
     return tuple(_result(head, shares, highest, min(count, head.d_head)) for head, shares in cases)
 
 
+def signal_direction(tokens: ArrayLike, labels: ArrayLike) -> NDArray[np.float64]:
+    """The unit vector (d_model,) along half the difference of the class means of tokens (d_model, n).
+
+    Raises ValueError as `signal_shares` does.
+
+    >>> signal_direction([[3.0, 1.0, -2.0], [0.0, 1.0, 0.5]], [1, 1, -1])
+    array([1., 0.])
+    """
+    direction: Array = _directions(*_tokens(tokens, labels, 0), 0, 0)[:, 0]
+    return direction
+
+
 def _tokens(
     tokens: ArrayLike | Mapping[int, ArrayLike], labels: ArrayLike, layer: int
 ) -> tuple[Array, Array]:

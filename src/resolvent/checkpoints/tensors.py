@@ -56,6 +56,37 @@ class Tensor:
         """The same matrix with its axes exchanged."""
         return Tensor(self.shape[::-1], lambda index: self.take(index[::-1]).T)
 
+    @property
+    def stacked(self) -> Tensor:
+        """Of shape (heads, d_model, d_head): the (heads d_head) x d_model matrix of all heads' rows."""
+        heads, d_model, d_head = self.shape
+
+        def take(index: tuple[slice, ...]) -> NDArray[Any]:
+            whole, part = _covering(index[0], heads, d_head)
+            blocks = self.take((whole, index[1], slice(None)))
+            rows: NDArray[Any] = blocks.swapaxes(1, 2).reshape(-1, blocks.shape[1])[part]
+            return rows
+
+        return Tensor((heads * d_head, d_model), take)
+
+    @property
+    def flat(self) -> Tensor:
+        """The entries of a matrix one after another."""
+        rows, width = self.shape
+
+        def take(index: tuple[slice, ...]) -> NDArray[Any]:
+            whole, part = _covering(index[0], rows, width)
+            return self.take((whole, slice(None))).ravel()[part]
+
+        return Tensor((rows * width,), take)
+
+
+def _covering(part: slice, blocks: int, width: int) -> tuple[slice, slice]:
+    """The blocks of `width` entries that hold a slice of all entries, and the slice within these."""
+    start, stop, _ = part.indices(blocks * width)
+    first, last = start // width, -(-stop // width)
+    return slice(first, last), slice(start - first * width, stop - first * width)
+
 
 @dataclass(frozen=True)
 class Checkpoint:

@@ -26,6 +26,7 @@ COMMANDS = {
     "spectrum": ("resolvent.cli.spectrum:spectrum", "Density and isolated eigenvalues of K or H'H/n."),
     "convergence": ("resolvent.cli.convergence:convergence", "From which n on the limit is right."),
     "explore": ("resolvent.cli.explore:explore", "The web page on which the theory moves."),
+    "heads": ("resolvent.cli.heads:heads", "The attention heads of a pretrained model."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

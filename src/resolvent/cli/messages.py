@@ -18,7 +18,7 @@ from cyclopts.exceptions import (
 # fields where they open a message, and fields anywhere in one
 PLAIN = (
     "ratio|snr|beta|noise|covariance|normalise|tau|signal|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot"
-    "|over|workers|x|y|of|sizes|tolerance|folder|port"
+    "|over|workers|x|y|of|sizes|tolerance|folder|port|layer|head|heads|stack|top|permutations|fit_rank"
 )
 JOINED = (
     "norm_spread|label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal"
@@ -36,6 +36,7 @@ def flag_names(message: str) -> str:
     """
     message = re.sub(r"(?<=: )(raise|lower) (\w+) or (\w+)$", r"\1 --\2 or --\3", message)
     fields = rf"^(?:{PLAIN})(?= must\b)|\b(?:{JOINED})\b"
+    message = message.replace("give heads=NUMBER", "give --heads NUMBER")
     return re.sub(fields, lambda match: "--" + match[0].replace("_", "-"), message)
 
 

@@ -4,6 +4,7 @@ from resolvent.plot.card import plot_nonlinearity
 from resolvent.plot.comparison import plot_comparison, plot_token_comparison
 from resolvent.plot.convergence import plot_convergence
 from resolvent.plot.files import checked_path
+from resolvent.plot.heads import plot_gains, plot_head_comparison
 from resolvent.plot.linearisation import plot_linearisation
 from resolvent.plot.phase import plot_phase
 from resolvent.plot.size import plot_sizes
@@ -13,6 +14,8 @@ __all__ = [
     "checked_path",
     "plot_comparison",
     "plot_convergence",
+    "plot_gains",
+    "plot_head_comparison",
     "plot_linearisation",
     "plot_nonlinearity",
     "plot_phase",

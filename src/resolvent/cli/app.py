@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
     "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
     "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
+    "advise": ("resolvent.cli.advise:advise", "What to choose: nonlinearity, ridge, alignment, and why."),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

@@ -1,0 +1,22 @@
+"""Advice: which nonlinearity, which ridge, how much alignment, or plain linear regression."""
+
+from resolvent.advise.advice import Advice, advise
+from resolvent.advise.alignment import WinningAlignment, winning_alignment
+from resolvent.advise.candidates import Candidate, Errors
+from resolvent.advise.gains import Gain
+from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
+from resolvent.callable_module import call_as
+
+__all__ = [
+    "Advice",
+    "Candidate",
+    "Errors",
+    "Gain",
+    "OptimalLinearPart",
+    "WinningAlignment",
+    "advise",
+    "optimal_linear_part",
+    "winning_alignment",
+]
+
+call_as(advise, __name__)

@@ -2,6 +2,7 @@
 
 from resolvent.advise.advice import Advice, advise
 from resolvent.advise.alignment import WinningAlignment, winning_alignment
+from resolvent.advise.multihead import Architecture, ArchitectureAdvice, architecture
 from resolvent.advise.candidates import Candidate, Errors
 from resolvent.advise.gains import Gain
 from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
@@ -9,12 +10,15 @@ from resolvent.callable_module import call_as
 
 __all__ = [
     "Advice",
+    "Architecture",
+    "ArchitectureAdvice",
     "Candidate",
     "Errors",
     "Gain",
     "OptimalLinearPart",
     "WinningAlignment",
     "advise",
+    "architecture",
     "optimal_linear_part",
     "winning_alignment",
 ]

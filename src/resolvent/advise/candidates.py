@@ -167,7 +167,7 @@ def _candidate(
 
 
 def _limit_best(limit: Callable[[Array], Errors], powers: Array, test: Array) -> float:
-    """The ridge of the least test error: 0, the bottom of the curve's lowest dip, or inf for the zero probe."""
+    """The ridge of the least test error: 0, the bottom of the lowest dip, or inf for the zero probe."""
     k = int(np.clip(np.nanargmin(test), 1, powers.size - 2))
     sides = [np.array([values[i]]) for values in (powers, test) for i in (k - 1, k, k + 1)]
     power, least = minimum(lambda x, _: np.asarray(limit(10.0**x).test), Bracket(*sides), WIDTH)

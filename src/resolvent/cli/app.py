@@ -23,6 +23,10 @@ COMMANDS = {
     "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
     "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
     "advise": ("resolvent.cli.advise:advise", "What to choose: nonlinearity, ridge, alignment, and why."),
+    "architecture": (
+        "resolvent.cli.architecture:architecture",
+        "Head counts, grouped keys: multi-head softmax.",
+    ),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

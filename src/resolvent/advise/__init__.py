@@ -2,9 +2,9 @@
 
 from resolvent.advise.advice import Advice, advise
 from resolvent.advise.alignment import WinningAlignment, winning_alignment
-from resolvent.advise.multihead import Architecture, ArchitectureAdvice, architecture
 from resolvent.advise.candidates import Candidate, Errors
 from resolvent.advise.gains import Gain
+from resolvent.advise.multihead import Architecture, ArchitectureAdvice, architecture
 from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
 from resolvent.callable_module import call_as
 

@@ -24,7 +24,8 @@ from resolvent.phase.best import best_ridge
 from resolvent.predict import predict
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.setting.variation import varied
-from resolvent.simulate.features import Attention, features, predictions
+from resolvent.simulate.attentions import acting
+from resolvent.simulate.features import features, predictions
 from resolvent.simulate.probe import fitted
 
 __all__ = ["AttentionFeatures", "AttentionRidge", "AttentionRidgeClassifier"]
@@ -64,7 +65,7 @@ class AttentionFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     f
-        Nonlinearity: a name, an expression in t, or a function; its mean is removed.
+        Nonlinearity: a name, an expression in t, "softmax" or a function, whose mean is removed.
     align
         w_K = w_Q = align mu in M = I + w_K w_Q', with mu the direction of y, which `fit` then needs.
     skip, keep_diagonal
@@ -114,9 +115,7 @@ class AttentionFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         weight = float(self.align) * signal.direction
         self._signal, self.snr_, self.setting_ = signal, signal.snr, setting
-        self._attention = Attention(
-            setting.f.evaluate, weight, weight, float(setting.skip), setting.keep_diagonal
-        )
+        self._attention = acting(setting, setting.head, weight, weight)
         self._context = self._tokens(rows)
         self.features_ = features(self._attention, self._context).T
         self._place = {row.tobytes(): i for i, row in enumerate(rows + 0.0)}  # -0 becomes 0

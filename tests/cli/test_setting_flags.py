@@ -7,7 +7,9 @@ import inspect
 import pytest
 
 from resolvent.compare import compare, compare_tokens
+from resolvent.setting import Setting
 from resolvent.simulate import simulate
+from resolvent.simulate.measure import sizes
 
 ANGLES = ("--key-norm", "1", "--query-norm", "2", "--key-cos", "0.3", "--query-cos", "0.4")
 FLAGS = {
@@ -106,10 +108,11 @@ def test_sizes(resolvent, command):
 
 def test_default_sizes():
     """1024 tokens, 20 draws, seed 0: the commands pass on what was given and nothing else."""
-    wanted = {"n": 1024, "draws": 20, "seed": 0}
+    wanted = {"n": None, "draws": 20, "seed": 0}
     for function in (simulate, compare, compare_tokens):
         parameters = inspect.signature(function).parameters
         assert {k: parameters[k].default for k in wanted if k in parameters}.items() <= wanted.items()
+    assert sizes(Setting()) == (1024, 512)
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare"])

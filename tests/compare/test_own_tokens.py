@@ -213,7 +213,7 @@ def test_more_ridges_of_the_same_splits():
         ({"setting": Setting(ridge=np.ones(2))}, "compare_tokens takes one setting"),
         (
             {"setting": Setting(weights=Weights.from_angles(key_norm=1, query_norm=1))},
-            "weights must be none or aligned",
+            "weights must be none, aligned or a matrix",
         ),
     ],
 )

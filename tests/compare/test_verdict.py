@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from resolvent.compare import Comparison, compare
-from resolvent.compare.verdict import ahead, cautions, reason
+from resolvent.compare.verdict import ahead, reason
 from resolvent.predict import predict
 from resolvent.setting import Setting, Tokens, Weights
+from resolvent.setting.cautions import cautions
 from resolvent.simulate import Average, Measurement, simulate
 
 NAN, INF = float("nan"), float("inf")

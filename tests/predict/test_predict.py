@@ -99,7 +99,7 @@ def test_no_settings_give_no_numbers() -> None:
 
 def test_fields_for_json() -> None:
     record = json.loads(json.dumps(predict(Setting(Tokens(snr=2.0), Weights.aligned(1.0))).as_dict()))
-    assert list(record) == ["setting", "nonlinearity", "attention", "linear", "solver"]
+    assert list(record) == ["setting", "nonlinearity", "attention", "linear", "solver", "cautions"]
     assert record["setting"] == Setting(Tokens(snr=2.0), Weights.aligned(1.0)).as_dict()
     assert list(record["nonlinearity"]) == ["name", "a0", "a1", "a2", "nu", "sigma2"]
     assert record["nonlinearity"]["name"] == "tanh"
@@ -133,7 +133,7 @@ def unconverged(rows: np.ndarray | bool):
 
 
 def test_a_fixed_point_that_is_not_reached_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    home = sys.modules["resolvent.predict"]
+    home = sys.modules["resolvent.predict.routes"]
     monkeypatch.setattr(home, "attention_errors", unconverged(False))
     with pytest.raises(
         ConvergenceError, match=r"^the fixed point did not converge, residual 1\.7e-01, at f tanh"

@@ -231,7 +231,7 @@ def test_as_dict_is_plain_for_json() -> None:
 
 
 def test_public_names() -> None:
-    assert sorted(setting.__all__) == ["Setting", "Tokens", "Weights"]
+    assert sorted(setting.__all__) == ["LowRankWeights", "MatrixWeights", "Setting", "Tokens", "Weights"]
 
 
 @pytest.mark.parametrize(

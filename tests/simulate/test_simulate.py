@@ -26,9 +26,7 @@ def by_hand(setting: Setting, p: int, n: int, seed: int, index: int) -> np.ndarr
     """One draw with n x n matrices and a solve for each ridge."""
     rng = stream(seed, index)
     mu, key, query = sampling.vectors(setting.gram, p)
-    samples = [
-        sampling.draw(mu, n, setting.tokens.label_mean, setting.tokens.label_noise, rng) for _ in range(2)
-    ]
+    samples = [sampling.draw(setting.tokens, mu, n, rng) for _ in range(2)]
     X, fresh = (sample.tokens for sample in samples)
     t, t0 = (sample.targets for sample in samples)
     M = np.eye(p) + np.outer(key, query)
@@ -89,7 +87,7 @@ def test_vectors_have_the_inner_products_asked_for() -> None:
 
 def test_draws_have_the_law_of_the_model() -> None:
     mu = np.array([2.0, 0.0, 0.0])
-    sample = sampling.draw(mu, 40_000, 0.5, 0.1, np.random.default_rng(0))
+    sample = sampling.draw(Tokens(label_mean=0.5, label_noise=0.1), mu, 40_000, np.random.default_rng(0))
     assert set(np.unique(sample.labels)) == set(np.unique(sample.targets)) == {-1.0, 1.0}
     assert sample.labels.mean() == pytest.approx(0.5, abs=4 * np.sqrt(0.75 / 40_000))
     assert np.mean(sample.labels != sample.targets) == pytest.approx(0.1, abs=4 * np.sqrt(0.09 / 40_000))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,11 +11,12 @@ from resolvent.advise.candidates import Candidate, Errors, attention, linear_reg
 from resolvent.advise.gains import Gain, gains
 from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
 from resolvent.advise.words import assumptions, why
-from resolvent.compare.verdict import cautions
-from resolvent.nonlinearity import Nonlinearity, known_names
-from resolvent.setting import Setting
+from resolvent.nonlinearity import Nonlinearity, Softmax, known_names, nonlinearity
+from resolvent.setting import Setting, Weights
+from resolvent.setting.cautions import cautions
 from resolvent.setting.ranges import integer
 
+F = str | Nonlinearity | Softmax
 Budget = Literal["best", "equal"]
 Choice = Literal["attention", "linear", "either"]
 
@@ -67,14 +68,15 @@ class Advice:
     @property
     def cautions(self) -> list[str]:
         """How far the limit is from p: the low-rank part of the scores, and the refined errors."""
+        found = cautions(self.setting, self.p)
         if self.p is None:
-            return []
+            return found
         first = self.ranking[0]
         limit = first.limit[1 if self.budget == "best" else 0].test
         refined = self.errors(first).test
         moved = abs(float(refined) / float(limit) - 1.0)
         return [
-            *cautions(self.setting, self.p),
+            *found,
             f"Finite size: for {first.name} the limit says {limit:.4f}, "
             f"refined at p = {self.p} {refined:.4f}, {100.0 * moved:.1f} % apart.",
         ]
@@ -140,7 +142,7 @@ _CHOICES = {
 
 def advise(
     setting: Setting,
-    nonlinearities: Sequence[str | Nonlinearity] = (),
+    nonlinearities: Sequence[F] = (),
     *,
     p: int | None = None,
     budget: Budget = "best",
@@ -152,7 +154,7 @@ def advise(
     setting
         Tokens, weights, ridge and conventions. Its nonlinearity is ranked with the others.
     nonlinearities
-        Names, expressions or `Nonlinearity` objects to rank beside every registered name.
+        Names, expressions or `Nonlinearity` objects to rank beside every registered name and softmax.
     p
         The real size: errors are refined there (the theory page, section 12). Without it they are limits.
     budget
@@ -160,7 +162,8 @@ def advise(
         1e-6 to 1e6; "equal": all have the setting's ridge.
 
     Candidates that cannot be used (a kept diagonal that grows, no refined equivalent) are left out, with the
-    reason. Raises ValueError for a setting with arrays, and where nothing is left to rank.
+    reason. Raises ValueError for a setting with arrays, several heads, weights other than I + w_K w_Q' or
+    tokens other than white Gaussian ones, and where a given nonlinearity cannot be used.
 
     Source: theory page, sections 4 to 7, 11 and 12.
 
@@ -169,13 +172,12 @@ def advise(
     >>> advice.ranking[0].name, advice.choice
     ('identity', 'attention')
     """
-    if setting.shape:
-        raise ValueError(f"advise takes one setting, got arrays of shape {setting.shape}")
     if budget not in ("best", "equal"):
         raise ValueError(f"budget must be best or equal, got {budget!r}")
+    checked(setting)
     size = None if p is None else integer("p", p, 2)
-    found, left_out = _ranked(setting, nonlinearities, size, budget)
-    leader = replace(setting, nonlinearity=found[0][1])
+    found, left_out = ranked(setting, nonlinearities, lambda own: attention(own, size), budget)
+    leader = found[0][1]
     return Advice(
         setting,
         size,
@@ -189,29 +191,44 @@ def advise(
     )
 
 
-def _ranked(
-    setting: Setting, more: Sequence[str | Nonlinearity], p: int | None, budget: Budget
-) -> tuple[list[tuple[Candidate, Nonlinearity]], dict[str, str]]:
-    """Candidates with their f, the lowest test error first, and what was left out."""
-    functions: list[str | Nonlinearity] = [setting.f, *more]
-    names = {f if isinstance(f, str) else f.name for f in functions}
-    functions += [name for name in known_names() if name not in names]
-    found: list[tuple[Candidate, Nonlinearity]] = []
+def checked(setting: Setting) -> None:
+    """ValueError for a setting that advice is not for."""
+    if setting.shape:
+        raise ValueError(f"advise takes one setting, got arrays of shape {setting.shape}")
+    tokens = setting.tokens
+    plain = tokens.noise == "gaussian" and tokens.population is None and tokens.normalise is None
+    if not plain or tokens.norm_spread:
+        raise ValueError("advise takes white Gaussian tokens: their law must be left as it is")
+    if len(setting.heads) > 1 or not isinstance(setting.head.weights, Weights):
+        raise ValueError("advise takes one head, with weights I + w_K w_Q'")
+
+
+def ranked(
+    setting: Setting, more: Sequence[F], evaluate: Callable[[Setting], Candidate], budget: Budget
+) -> tuple[list[tuple[Candidate, Setting]], dict[str, str]]:
+    """Candidates with their settings, the lowest test error first, and what was left out and why."""
+    given: list[F] = [setting.head.f, *more]
+    names = {f if isinstance(f, str) else f.name for f in given}
+    known = [name for name in (*known_names(), "softmax") if name not in names]
+    found: list[tuple[Candidate, Setting]] = []
     left_out: dict[str, str] = {}
-    for f in functions:
-        name = f if isinstance(f, str) else f.name
+    for place, f in enumerate([*given, *known]):
         try:
-            changed = replace(setting, nonlinearity=f)
-            found.append((attention(changed, p), changed.f))
+            own = _with(setting, f)
+            found.append((evaluate(own), own))
         except ValueError as error:
-            if f in functions[: 1 + len(more)]:
+            if place < len(given):
                 raise
-            left_out[name] = str(error)
-    if not found:
-        raise ValueError(f"no nonlinearity is left to rank: {'; '.join(left_out.values())}")
-    at = 1 if budget == "best" else 0
-    found.sort(key=lambda pair: float((pair[0].equal, pair[0].best)[at].test))
+            left_out[str(f)] = str(error)
+    found.sort(key=lambda pair: float((pair[0].best if budget == "best" else pair[0].equal).test))
     return found, left_out
+
+
+def _with(setting: Setting, f: F) -> Setting:
+    """The setting with another f, centred as its own is."""
+    if isinstance(f, str) and f != "softmax":
+        f = nonlinearity(f, centred=setting.head.f.centred)
+    return replace(setting, nonlinearity=f, centred=None, beta=None)
 
 
 def _row(rank: str, c: Candidate) -> str:

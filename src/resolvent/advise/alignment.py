@@ -70,7 +70,9 @@ def winning_alignment(setting: Setting) -> WinningAlignment:
         )
         return np.broadcast_to(found.test, rows.shape)
 
-    linear = predict(replace(setting, weights=Weights.none())).linear
+    linear = linear_errors(
+        ratio=tokens.ratio, ridge=setting.ridge, snr=tokens.snr, target_overlap=tokens.target_overlap
+    )
     least = best_ridge(linear_test, 1).test[0]
 
     def best_test(align: Array) -> Array:

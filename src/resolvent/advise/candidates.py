@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from resolvent.equivalents import linear_errors
 from resolvent.equivalents.refined import Classes, gaussian_classes, refined_errors, refined_linear_errors
+from resolvent.nonlinearity import Softmax
 from resolvent.nonlinearity.nonlinearity import Coefficients
 from resolvent.phase.best import HIGH, LOW, ROUNDING, WIDTH, ZERO_PROBE
 from resolvent.phase.minimum import Bracket, minimum
@@ -79,14 +80,15 @@ class Candidate:
         }
 
 
-def attention(setting: Setting, p: int | None = None) -> Candidate:
-    """The setting's own nonlinearity.
+def attention(setting: Setting, p: int | None = None, classes: Classes | None = None) -> Candidate:
+    """The setting's own nonlinearity; refined at p, or on these classes of tokens.
 
     Raises ValueError where it cannot be used: a diagonal that cannot be kept, p too small for the weights.
     """
-    classes = None if p is None else _classes(setting, p)
     if p is not None:
         _refuse_extremes(setting, p)
+        classes = gaussian(setting, p)
+    f = setting.head.f
 
     def limit(ridge: Array) -> Errors:
         found = predict(replace(setting, ridge=ridge)).attention
@@ -97,19 +99,20 @@ def attention(setting: Setting, p: int | None = None) -> Candidate:
         found = refined_errors(
             classes,
             ridge=ridge,
-            f=setting.f,
+            f=f,
             skip=float(setting.skip),
             keep_diagonal=setting.keep_diagonal,
             target_overlap=float(setting.tokens.target_overlap),
         )
         return Errors(found.train, found.test)
 
-    return _candidate(setting.f.name, setting, limit, refined if classes else None, setting.f.coefficients())
+    return _candidate(f.name, setting, limit, refined if classes else None, f.coefficients())
 
 
-def linear_regression(setting: Setting, p: int | None = None) -> Candidate:
-    """Linear regression on the tokens of the setting."""
-    tokens, classes = setting.tokens, None if p is None else _classes(setting, p)
+def linear_regression(setting: Setting, p: int | None = None, classes: Classes | None = None) -> Candidate:
+    """Linear regression on the tokens of the setting; refined at p, or on these classes of tokens."""
+    tokens = setting.tokens
+    classes = classes if p is None else gaussian(setting, p)
 
     def limit(ridge: Array) -> Errors:
         found = linear_errors(
@@ -125,7 +128,7 @@ def linear_regression(setting: Setting, p: int | None = None) -> Candidate:
     return _candidate("linear regression", setting, limit, refined if classes else None, None)
 
 
-def _classes(setting: Setting, p: int) -> Classes:
+def gaussian(setting: Setting, p: int) -> Classes:
     """Gaussian tokens at p, on a fixed number of classes."""
     gram = setting.gram.reshape(3, 3)
     span = max(int(np.linalg.matrix_rank(gram, hermitian=True)), 1)
@@ -138,15 +141,16 @@ def _classes(setting: Setting, p: int) -> Classes:
 
 def _refuse_extremes(setting: Setting, p: int) -> None:
     """ValueError where a token two standard deviations out has scores at which f^2 dwarfs nu."""
+    f = setting.head.f
+    if isinstance(f, Softmax):
+        return
     mu, key, query = np.sqrt(np.diagonal(setting.gram.reshape(3, 3)))
     far = mu + 2.0
     score = (far**2 + key * query * far**2) / np.sqrt(p)
     with np.errstate(over="ignore"):
-        power = float(setting.f.evaluate(np.array([score]))[0]) ** 2
-    if not power < MOST_POWER * max(setting.f.coefficients().nu, 1.0):
-        raise ValueError(
-            f"{setting.f.name} grows so fast that at p = {p} its errors hang on a few extreme tokens"
-        )
+        power = float(f.evaluate(np.array([score]))[0]) ** 2
+    if not power < MOST_POWER * max(f.coefficients().nu, 1.0):
+        raise ValueError(f"{f.name} grows so fast that at p = {p} its errors hang on a few extreme tokens")
 
 
 def _candidate(

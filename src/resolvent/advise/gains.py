@@ -40,7 +40,7 @@ def gains(setting: Setting, before: Candidate, p: int | None = None) -> list[Gai
         "snr + 1": replace(setting, tokens=replace(tokens, snr=tokens.snr + 1.0)),
         "twice the tokens": replace(setting, tokens=replace(tokens, ratio=0.5 * tokens.ratio)),
     }
-    align = setting.weights.align
+    align = getattr(setting.head.weights, "align", None)
     if align is not None or not np.any(setting.gram[1:, 1:]):
         more = Weights.aligned((align or 0.0) + 1.0)
         steps = {"align + 1": replace(setting, weights=more), **steps}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from resolvent.equivalents.architecture import ArchitectureErrors, architecture_errors
-from resolvent.equivalents.softmax import SLOW_BEYOND
+from resolvent.setting.cautions import SLOW_BEYOND
 from resolvent.setting.ranges import NON_NEGATIVE, POSITIVE, integer, number
 from resolvent.simulate.draws import run_draws
 from resolvent.simulate.measure import Average

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from resolvent.equivalents import attention_errors
 from resolvent.nonlinearity import Nonlinearity, polynomial
 from resolvent.phase.best import best_ridge as minimised
-from resolvent.setting import Setting
+from resolvent.setting import Setting, Weights
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -89,6 +89,8 @@ def optimal_linear_part(
     """
     if setting.shape:
         raise ValueError(f"optimal_linear_part takes one setting, got arrays of shape {setting.shape}")
+    if len(setting.heads) > 1 or not isinstance(setting.head.weights, Weights):
+        raise ValueError("optimal_linear_part takes one head, with weights I + w_K w_Q'")
     if setting.keep_diagonal:
         raise ValueError("keep_diagonal must be off: a kept diagonal depends on more of f than a1 and a2")
     if error not in ("train", "test"):

@@ -53,10 +53,12 @@ def _own(
     tokens: Path, labels: Path | None, whiten: Whiten, flags: SettingFlags, size: SizeFlags, progress: bool
 ) -> TokenComparison:
     """Compare on the user's tokens, which say themselves what some flags say of synthetic ones."""
-    given = flags.given(*MODEL, *ANGLES) | {name: v for name, v in size.given().items() if name == "n"}
+    given = flags.given(*MODEL, *ANGLES, "noise", "covariance", "norm_spread", "normalise", "signal") | {
+        name: v for name, v in size.given().items() if name == "n"
+    }
     for name, value in given.items():
         why = "only --align sets the weights there" if name in ANGLES else "the tokens decide it"
-        raise ValueError(f"{flag(name)} {value:g} cannot be given with --tokens: {why}")
+        raise ValueError(f"{flag(name)} {value} cannot be given with --tokens: {why}")
     from resolvent.dataset import read_tokens
 
     setting = flags.setting()

@@ -7,12 +7,16 @@ told from what it assumes.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from resolvent.nonlinearity import nonlinearity
+from resolvent.cli.weights import another_head, read_array, read_weights
+from resolvent.nonlinearity import Nonlinearity, Softmax, nonlinearity
+from resolvent.nonlinearity.softmax import SELF_SCORE
 from resolvent.setting import Setting, Tokens, Weights
+from resolvent.setting.heads import AnyWeights
 
 TOKENS = Group("Tokens", sort_key=1)
 WEIGHTS = Group("Weights", sort_key=2)
@@ -93,6 +97,52 @@ class SettingFlags:
     keep_diagonal: Annotated[
         bool, Parameter(group=PROBE, negative="", help="Let tokens attend to themselves.")
     ] = False
+    beta: Annotated[float | None, number(PROBE, "Inverse temperature of --f softmax.", 1.0)] = None
+    noise: Annotated[
+        str | None,
+        Parameter(
+            group=TOKENS,
+            help="Law of the noise entries: gaussian, rademacher, uniform, laplace, student-t:DEGREES.",
+            show_default="gaussian",
+        ),
+    ] = None
+    covariance: Annotated[
+        str | None,
+        Parameter(
+            group=TOKENS,
+            help="Of the noise: power-law:EXPONENT, ar1:CORRELATION, spiked:LEVEL:SHARE, or a .npy file.",
+            show_default="white",
+        ),
+    ] = None
+    norm_spread: Annotated[
+        float | None, number(TOKENS, "Standard deviation of the tokens' log norms.", Tokens.norm_spread)
+    ] = None
+    normalise: Annotated[
+        Literal["rms", "layer"] | None, Parameter(group=TOKENS, help="Scale every token to |x|^2 = p.")
+    ] = None
+    weights_file: Annotated[
+        Path | None,
+        Parameter(
+            name="--weights",
+            group=WEIGHTS,
+            help="Key-query weights M (.npy), or W_K and W_Q (.npz), in place of I + w_K w_Q'.",
+        ),
+    ] = None
+    tau: Annotated[float | None, number(WEIGHTS, "Scale --weights to scores of this standard deviation.")] = (
+        None
+    )
+    signal: Annotated[
+        Literal["random", "top-key", "top-query"] | None,
+        Parameter(group=WEIGHTS, help="Direction of mu for --weights.", show_default="random"),
+    ] = None
+    head: Annotated[
+        list[str] | None,
+        Parameter(
+            group=PROBE,
+            negative="",
+            help='Another head beside the first, as "f=relu align=0.5"; once for each head.',
+        ),
+    ] = None
 
     def given(self, *names: str) -> dict[str, Any]:
         """The values of the flags that were given, by field."""
@@ -100,24 +150,46 @@ class SettingFlags:
 
     def setting(self) -> Setting:
         """The setting, validated."""
-        with naming("--f"):
-            f = nonlinearity(self.f, centred=self.centred)
-            f.coefficients()
-        if self.keep_diagonal:
-            with naming("--keep-diagonal"):
-                f.kept_diagonal(1)
+        first = self.function()
+        others = [another_head(text) for text in self.head or ()]
         return Setting(
-            Tokens(**self.given(*MODEL)),
-            self.weights(),
-            f,
-            self.centred,
+            Tokens(**self.given(*MODEL, "noise", "norm_spread", "normalise"), **self._covariance()),
+            [self.weights(), *(weights for _, weights in others)] if others else self.weights(),
+            [first, *(f for f, _ in others)] if others else first,
+            self.centred if isinstance(first, Nonlinearity) else None,
             keep_diagonal=self.keep_diagonal,
             **self.given("ridge", "skip"),
         )
 
-    def weights(self) -> Weights:
-        """From --align or from norms and cosines."""
+    def function(self) -> Nonlinearity | Softmax:
+        """From --f, --centred and --beta."""
+        with naming("--f"):
+            if self.f.strip() == "softmax":
+                if self.keep_diagonal:
+                    raise ValueError(SELF_SCORE)
+                if not self.centred:
+                    raise ValueError("softmax has columns of a fixed sum, so --uncentred must be left out")
+                return Softmax(**self.given("beta"))
+            f = nonlinearity(self.f, centred=self.centred)
+            f.coefficients()
+        if self.beta is not None:
+            raise ValueError(f"--beta {self.beta:g} goes with --f softmax")
+        if self.keep_diagonal:
+            with naming("--keep-diagonal"):
+                f.kept_diagonal(1)
+        return f
+
+    def weights(self) -> AnyWeights:
+        """From --weights, from --align or from norms and cosines."""
         angles = self.given(*ANGLES)
+        if self.weights_file is not None:
+            for name in ("align", *angles):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{flag(name)} cannot be given with --weights, which are M itself")
+            with naming("--weights"):
+                return read_weights(self.weights_file, **self.given("tau", "signal"))
+        for name in self.given("tau", "signal"):
+            raise ValueError(f"--{name} goes with --weights FILE")
         if not angles:
             return Weights.aligned(self.align or 0.0)
         first = flag(next(iter(angles)))
@@ -127,6 +199,15 @@ class SettingFlags:
             if norm not in angles:
                 raise ValueError(f"{first} needs {flag(norm)} too: M = I + w_K w_Q' takes both weights")
         return Weights.from_angles(**angles)
+
+    def _covariance(self) -> dict[str, Any]:
+        """By name, or from a file of eigenvalues or of the matrix."""
+        if self.covariance is None:
+            return {}
+        if not self.covariance.endswith(".npy"):
+            return {"covariance": self.covariance}
+        with naming("--covariance"):
+            return {"covariance": read_array(Path(self.covariance), "covariance")}
 
 
 @Parameter(name="*")

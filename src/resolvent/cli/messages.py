@@ -17,10 +17,12 @@ from cyclopts.exceptions import (
 
 # fields where they open a message, and fields anywhere in one
 PLAIN = (
-    "ratio|snr|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot|over|workers|x|y|d|heads|beta|groups|noise"
+    "ratio|snr|beta|noise|covariance|normalise|tau|signal|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot"
+    "|over|workers|x|y|d|heads|groups"
 )
 JOINED = (
-    "label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal|d_k|d_v|d_out"
+    "norm_spread|label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal"
+    "|d_k|d_v|d_out"
 )
 KINDS = {int: "an integer", float: "a number", bool: "given without a value"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resolvent.compare.verdict import Winner, ahead, cautions, reason, table
+from resolvent.compare.verdict import Winner, ahead, reason, table
 from resolvent.predict import Prediction, predict
 from resolvent.setting import Setting
 from resolvent.simulate import Interrupted, Measurement, simulate
@@ -39,7 +39,7 @@ class Comparison:
     @property
     def cautions(self) -> list[str]:
         """Why the limit may be far off at this size."""
-        return cautions(self.prediction.setting, self.measurement.p)
+        return self.prediction.cautions
 
     def _z(self, method: str, error: str) -> float:
         measured: Average = getattr(getattr(self.measurement, method), error)
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def compare(
-    setting: Setting, *, n: int = 1024, draws: int = 20, seed: int = 0, progress: bool = False
+    setting: Setting, *, n: int | None = None, draws: int = 20, seed: int = 0, progress: bool = False
 ) -> Comparison:
     """Predict a setting and measure it by exact simulation at n tokens and p = round(ratio n).
 

@@ -26,8 +26,9 @@ from resolvent.dataset import (
 )
 from resolvent.dataset.standard import Whiten
 from resolvent.predict import Prediction, predict
-from resolvent.setting import Setting, Tokens
+from resolvent.setting import LowRankWeights, MatrixWeights, Setting, Tokens, Weights
 from resolvent.setting.ranges import integer
+from resolvent.simulate.attentions import acting
 from resolvent.simulate.draws import Interrupted, run_draws
 from resolvent.simulate.features import Attention, features, predictions
 from resolvent.simulate.measure import Average
@@ -146,10 +147,10 @@ def compare_tokens(
 ) -> TokenComparison:
     """Predict and measure attention and linear regression on labelled tokens.
 
-    `setting` gives f, ridge, skip, the diagonal and `weights`, either none or aligned: align a then means
-    w_K = w_Q = a sqrt(snr estimate) times the estimated unit direction. Ratio, SNR and label mean come from
-    the tokens. `whiten` as in `dataset.standardise`; `draws` splits, each trained on `train_share` of either
-    class.
+    `setting` gives f, ridge, skip, the diagonal and `weights`: none, aligned, where align a means w_K = w_Q =
+    a sqrt(snr estimate) times the estimated unit direction, or a matrix, which acts on the whitened tokens.
+    Ratio, SNR and label mean come from the tokens. `whiten` as in `dataset.standardise`; `draws` splits, each
+    trained on `train_share` of either class.
 
     Raises ValueError for tokens or a setting that cannot be used this way, and `Interrupted` on Ctrl-C, whose
     `record` is the comparison over the splits that were finished.
@@ -177,8 +178,11 @@ def compare_tokens(
 def _check(setting: Setting, draws: int, train_share: float) -> None:
     if setting.shape:
         raise ValueError(f"compare_tokens takes one setting, got arrays of shape {setting.shape}")
-    if setting.weights.align is None and np.any(setting.gram[..., 1:, 1:] != 0.0):
-        raise ValueError("weights must be none or aligned on given tokens: use align")
+    weights = setting.head.weights
+    if isinstance(weights, LowRankWeights) or (
+        isinstance(weights, Weights) and weights.align is None and np.any(setting.gram[..., 1:, 1:] != 0.0)
+    ):
+        raise ValueError("weights must be none, aligned or a matrix on given tokens: use align")
     if draws < 2:
         raise ValueError(f"draws must be at least 2, got {draws}")
     if not 0.1 <= train_share <= 0.95:
@@ -188,14 +192,21 @@ def _check(setting: Setting, draws: int, train_share: float) -> None:
 
 
 def _fitted(setting: Setting, found: TokenEstimate, ratio: float) -> Setting:
-    """The setting with what was estimated from the tokens."""
-    return replace(setting, tokens=Tokens(ratio, found.snr_used, found.label_mean))
+    """The setting with what was estimated from the tokens, its signal along their class direction."""
+    weights = setting.head.weights
+    if isinstance(weights, MatrixWeights):
+        if weights.dimension != found.p:
+            raise ValueError(
+                f"weights must be {found.p} x {found.p} for these tokens, got {weights.dimension}"
+            )
+        weights = MatrixWeights.build(weights.factors, None, found.direction)
+    return replace(setting, weights=weights, tokens=Tokens(ratio, found.snr_used, found.label_mean))
 
 
 def _attention(setting: Setting, found: TokenEstimate) -> Attention:
-    align = float(setting.weights.align or 0.0)
+    align = float(getattr(setting.head.weights, "align", None) or 0.0)
     weight = align * np.sqrt(found.snr_used) * found.direction
-    return Attention(setting.f.evaluate, weight, weight, float(setting.skip), setting.keep_diagonal)
+    return acting(setting, setting.head, weight, weight)
 
 
 def _training_sizes(found: TokenEstimate, share: float) -> tuple[int, int]:

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resolvent.setting import Setting
+from resolvent.setting import MatrixWeights, Setting
 from resolvent.simulate import Average
 
 Winner = Literal["attention", "linear", "tie"]
 
 ERRORS = {"train": "training", "test": "test"}
 TIE = 2.0  # paired standard errors
-LARGE_SCORE = 0.3  # of the low-rank part of a score, above which linearising f in it is rough
 WEAK = 0.05  # alignment share below which weights do not point at the signal
+CHANCE = 3.0  # standard deviations of mu'M mu for a direction that M knows nothing of
 
 
 def ahead(difference: Average) -> Winner:
@@ -33,15 +33,15 @@ def reason(setting: Setting, winner: dict[str, Winner]) -> str:
 
 
 def _reason(setting: Setting, winner: Winner) -> str:
-    a = setting.f.coefficients()
-    noise = 100.0 * a.sigma2 / a.nu if a.nu > 0.0 else 0.0
-    snr, gram = float(np.max(setting.tokens.snr)), setting.gram.reshape(-1, 3, 3)[0]
-    overlap = float(gram[0, 1] * gram[0, 2]) / snr if snr > 0.0 else 0.0  # (mu'w_K)(mu'w_Q)/|mu|^2
-    aligned = a.a1 != 0.0 and overlap > WEAK
-    name = setting.f.name
+    a = [head.f.coefficients(head.scale) for head in setting.heads]
+    power = sum(k.nu for k in a)
+    noise = 100.0 * sum(k.sigma2 for k in a) / power if power > 0.0 else 0.0
+    linear = any(k.a1 != 0.0 for k in a)
+    aligned = linear and _aligned(setting)
+    name = setting.name
     if winner == "tie":
         return "neither method is ahead by more than two standard errors."
-    if a.a1 == 0.0 and winner == "linear":
+    if not linear and winner == "linear":
         return f"attention loses: {name} has no linear component (a1 = 0), so no signal passes through it."
     if winner == "linear":
         if aligned:
@@ -58,17 +58,20 @@ def _reason(setting: Setting, winner: Winner) -> str:
     return "linear regression loses: at this ridge attention's features fit these labels better."
 
 
-def cautions(setting: Setting, p: int) -> list[str]:
-    """Sentences on what makes the limit unreliable at dimension p (theory page, section 11)."""
-    gram = setting.gram.reshape(-1, 3, 3)[0]
-    score = gram[0, 0] + abs(gram[0, 1] * gram[0, 2]) + np.sqrt(gram[1, 1] * gram[2, 2])
-    size = float(score / np.sqrt(p))
-    if size <= LARGE_SCORE:
-        return []
-    return [
-        f"At p = {p} the scores that signal and weights add reach {size:.2f}, not small against 1: "
-        "the limit may be far from the measurement; it gets closer as p grows."
-    ]
+def _aligned(setting: Setting) -> bool:
+    """Whether mu'(M - tr M/p)mu/|mu|^2, (mu'w_K)(mu'w_Q)/|mu|^2 for I + w_K w_Q', is above chance."""
+    matrices = [head.weights for head in setting.heads if isinstance(head.weights, MatrixWeights)]
+    if matrices:
+        chance = [CHANCE * w.factors.tau / np.sqrt(w.dimension) for w in matrices]
+        return any(_read(w) > max(WEAK, c) for w, c in zip(matrices, chance, strict=True))
+    snr, T = float(np.max(setting.tokens.snr)), len(setting.owners)
+    along = setting.gram.reshape(-1, 1 + 2 * T, 1 + 2 * T)[0, 0]
+    return snr > 0.0 and float(along[1 : 1 + T] @ along[1 + T :]) / snr > WEAK
+
+
+def _read(weights: MatrixWeights) -> float:
+    f, mu = weights.factors, weights.signal
+    return float((f.left.T @ mu * f.values) @ (f.right.T @ mu)) - f.trace
 
 
 def table(values: dict[str, Any]) -> str:

@@ -118,6 +118,7 @@ def weighted_heads_errors(
     mean_spike: ArrayLike = 0.0,
     a2: ArrayLike = 0.0,
     kurtosis: float = 3.0,
+    normalised: bool = False,
     label_mean: float = 0.0,
     target_overlap: float = 1.0,
     intercept: ArrayLike = False,
@@ -126,7 +127,8 @@ def weighted_heads_errors(
 
     `weights` holds each head's factors, a1 and a2 its coefficients under N(0, tau_h^2), `noise` and `twin`
     (H, H) the covariances of the noise entries ij of two heads with ij and with ji, at the correlations
-    `Factors.correlation`. The rest as in `weights_errors`, one number per head where that makes sense.
+    `Factors.correlation`. With `normalised` the tokens have |x|^2 = p, which takes the fluctuation of |z|^2
+    out of that of z'MM'z. The rest as in `weights_errors`, one number per head where that makes sense.
 
     Raises ValueError for an argument that is not finite, out of range or of the wrong shape, naming it.
 
@@ -142,7 +144,7 @@ def weighted_heads_errors(
         for h, one in enumerate(weights):
             for g, other in enumerate(weights):
                 out[:, h, :, g] = one.norm_gram(other, kurtosis)
-        return out.reshape(2 * heads, 2 * heads)
+        return out.reshape(2 * heads, 2 * heads) - (kurtosis - 1.0) * normalised
 
     c, heads, target = _checked_heads(
         {"a1": a1, "shift": shift, "skip": skip, "mean_spike": mean_spike, "a2": a2},

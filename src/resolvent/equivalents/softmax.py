@@ -16,23 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-SLOW_BEYOND = 1.5
-
-SELF_SCORE = (
-    "softmax with the self-score kept tends to the identity, the self-score being about sqrt p: mask it"
-)
+from resolvent.nonlinearity.softmax import Softmax, exponential_rest
 
 
 @dataclass(frozen=True)
 class SoftmaxCoefficients:
-    """a1, sigma2 and correlation of the noise, for kernels with `intercept=True`; a warning beyond 1.5."""
+    """a1, sigma2 and correlation of the noise, for kernels with `intercept=True`."""
 
     a1: float
     sigma2: float
     correlation: float
-    warning: str | None
 
 
 def softmax_coefficients(beta: float, *, tau: float = 1.0, rho: float = 1.0) -> SoftmaxCoefficients:
@@ -43,34 +36,11 @@ def softmax_coefficients(beta: float, *, tau: float = 1.0, rho: float = 1.0) -> 
 
     Source: theory page, section 8a.
 
+    >>> import numpy as np
     >>> bool(np.isclose(softmax_coefficients(1.0).sigma2, np.e - 2))
     True
     """
-    for name, value in (("beta", beta), ("tau", tau)):
-        if not 0.0 < value < np.inf:
-            raise ValueError(f"{name} must be positive, got {value:.6g}")
-    power = (beta * tau) ** 2
-    sigma2 = exponential_rest(power)
-    return SoftmaxCoefficients(
-        beta * tau, sigma2, exponential_rest(rho * power) / sigma2, _warning(beta * tau)
-    )
-
-
-def exponential_rest(x: float) -> float:
-    """e^x - 1 - x, by its series where the difference would cancel."""
-    if abs(x) > 0.5:
-        return float(np.expm1(x) - x)
-    total, term = 0.0, x
-    for k in range(2, 20):
-        term *= x / k
-        total += term
-    return total
-
-
-def _warning(strength: float) -> str | None:
-    if strength <= SLOW_BEYOND:
-        return None
-    return (
-        f"softmax at beta tau = {strength:.3g} approaches its limit slowly: "
-        f"beyond {SLOW_BEYOND} a few scores of each column dominate at any size that can be simulated"
-    )
+    if not tau > 0.0:
+        raise ValueError(f"tau must be positive, got {tau:.6g}")
+    a = Softmax(beta).coefficients(tau)
+    return SoftmaxCoefficients(a.a1, a.sigma2, float(exponential_rest(rho * a.a1**2)) / a.sigma2)

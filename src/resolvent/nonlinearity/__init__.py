@@ -10,12 +10,14 @@ from resolvent.nonlinearity.nonlinearity import (
     nonlinearity,
     polynomial,
 )
+from resolvent.nonlinearity.softmax import Softmax
 
 __all__ = [
     "Card",
     "Coefficients",
     "Moments",
     "Nonlinearity",
+    "Softmax",
     "card",
     "known_names",
     "noise_covariance",

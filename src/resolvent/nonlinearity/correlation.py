@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.nonlinearity.nonlinearity import Nonlinearity
+from resolvent.nonlinearity.softmax import Softmax, exponential_rest
 
 Array = NDArray[Any]
 
@@ -38,7 +39,12 @@ class _Sum:
 
 
 def noise_covariance(
-    f: Nonlinearity, g: Nonlinearity, rho: float, *, scale_f: float = 1.0, scale_g: float = 1.0
+    f: Nonlinearity | Softmax,
+    g: Nonlinearity | Softmax,
+    rho: float,
+    *,
+    scale_f: float = 1.0,
+    scale_g: float = 1.0,
 ) -> float:
     """sum_{k >= 2} a_k b_k rho^k for f under N(0, scale_f^2) and g under N(0, scale_g^2).
 
@@ -55,6 +61,10 @@ def noise_covariance(
     """
     if not abs(rho) <= 1.0 + 1e-9:
         raise ValueError(f"rho must be between -1 and 1, got {rho:.6g}")
+    if isinstance(f, Softmax) and isinstance(g, Softmax):
+        return float(exponential_rest(rho * float(f.beta) * float(g.beta) * scale_f * scale_g))
+    f = f.entrywise(scale_f) if isinstance(f, Softmax) else f
+    g = g.entrywise(scale_g) if isinstance(g, Softmax) else g
     if abs(rho) <= SERIES_UP_TO:
         return _series(f, g, rho, scale_f, scale_g)
     if 1.0 - abs(rho) < 1e-9:

@@ -100,7 +100,7 @@ class Phase:
         ridge = f"ridge {self.setting.ridge:g}" if self.ridges is None else "each method's best ridge"
         ridge = "the ridge of the axis" if "ridge" in (self.x.name, self.y.name) else ridge
         lines = [
-            f"{self.setting.f.name}, {ridge}: {self.x.name} {_span(self.x)}, {self.y.name} {_span(self.y)}, "
+            f"{self.setting.name}, {ridge}: {self.x.name} {_span(self.x)}, {self.y.name} {_span(self.y)}, "
             f"{int(self.converged.sum())} of {self.converged.size} points converged"
         ]
         for error in ERRORS:

@@ -15,7 +15,8 @@ from resolvent.plot.files import save
 from resolvent.plot.style import curve, points, refined_curve
 from resolvent.predict import Prediction, predict
 from resolvent.refine import Refined, refine
-from resolvent.setting import Setting
+from resolvent.setting import LowRankWeights, MatrixWeights, Setting
+from resolvent.setting.heads import Head
 from resolvent.simulate import simulate
 
 Array = NDArray[np.float64]
@@ -100,7 +101,15 @@ def _finish(ax: Axes, error: str) -> None:
 
 
 def _title(setting: Setting) -> str:
-    weights = ", ".join(
-        f"{k} {float(np.max(v)):g}" for k, v in setting.weights.as_dict().items() if np.any(v)
-    )
-    return f"{setting.f.name}, snr {float(setting.tokens.snr):.3g}, {weights or 'no weights'}"
+    weights = ", ".join(dict.fromkeys(_described(head) for head in setting.heads))
+    return f"{setting.name}, snr {float(setting.tokens.snr):.3g}, {weights}"
+
+
+def _described(head: Head) -> str:
+    match head.weights:
+        case MatrixWeights(factors=f):
+            return f"weights of stable rank {f.stable_rank:.3g}"
+        case LowRankWeights():
+            return f"I + rank {head.weights.rank}"
+    values = head.weights.as_dict()
+    return ", ".join(f"{k} {float(np.max(v)):g}" for k, v in values.items() if np.any(v)) or "no weights"

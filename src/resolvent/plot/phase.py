@@ -34,7 +34,7 @@ def plot_phase(path: Path, *phases: Phase) -> None:
             for curve in phase.boundary[error]:
                 ax.plot(*curve.T, color="black", linewidth=1.5)
             ax.set_title(f"{'training' if error == 'train' else 'test'} error, {ridge}", fontsize=10)
-    figure.suptitle(f"{phases[0].setting.f.name}: attention less linear regression", fontsize=11)
+    figure.suptitle(f"{phases[0].setting.name}: attention less linear regression", fontsize=11)
     save(figure, path)
 
 

@@ -17,7 +17,7 @@ from resolvent.setting.weights import Weights
 
 TOKENS = ("ratio", "snr", "label_mean", "label_noise")
 ANGLES = ("key_norm", "query_norm", "key_cos", "query_cos", "key_query_cos")
-PROBE = ("ridge", "skip")
+PROBE = ("ridge", "skip", "beta")
 NUMBERS = (*TOKENS, *PROBE, "align", *ANGLES)
 CHOICES = ("f", "keep_diagonal", "centred")
 NAMES = (*NUMBERS, *CHOICES)
@@ -36,7 +36,8 @@ def varied(setting: Setting, values: Mapping[str, Any]) -> Setting:
     checked_names(values)
     own = {"nonlinearity" if name == "f" else name: values[name] for name in values if name in _OWN}
     tokens = replace(setting.tokens, **{name: values[name] for name in TOKENS if name in values})
-    weights = _weights(setting.weights, {name: values[name] for name in ("align", *ANGLES) if name in values})
+    angles = {name: values[name] for name in ("align", *ANGLES) if name in values}
+    weights = _weights(setting.weights, angles) if angles else setting.weights
     return replace(setting, tokens=tokens, weights=weights, **own)
 
 
@@ -50,8 +51,10 @@ def checked_names(names: Mapping[str, Any]) -> None:
 _OWN = (*PROBE, *CHOICES)
 
 
-def _weights(weights: Weights, values: dict[str, Any]) -> Weights:
+def _weights(weights: object, values: dict[str, Any]) -> Weights:
     """Weights with align, or with some of the norms and cosines, replaced."""
+    if not isinstance(weights, Weights):
+        raise ValueError(f"{next(iter(values))} can vary only for one head with weights I + w_K w_Q'")
     angles = [name for name in values if name != "align"]
     if "align" in values and angles:
         raise ValueError(f"align already fixes the weights, so {angles[0]} cannot vary with it")

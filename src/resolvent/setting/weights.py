@@ -1,4 +1,4 @@
-"""The key-query weights M = I + w_K w_Q', through the inner products of mu, w_K and w_Q."""
+"""The key-query weights: M = I + w_K w_Q' by inner products of mu, w_K and w_Q, and the ways to other M."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resolvent.setting.low_rank import LowRankWeights
+from resolvent.setting.matrix import MatrixWeights
 from resolvent.setting.ranges import COSINE, NON_NEGATIVE, Array, common_shape, number
 
 
@@ -16,7 +18,8 @@ class Weights:
     arrays.
 
     `align` scales w_K = w_Q = align mu and excludes the other five. Build with `none`, `aligned`,
-    `from_angles` or `from_vectors`.
+    `from_angles` or `from_vectors`. `low_rank`, `matrix` and `factors` give weights of other kinds, which a
+    setting takes as well.
     """
 
     align: Array | float | None = None
@@ -91,6 +94,52 @@ class Weights:
             _cosine(w_Q, signal),
             _cosine(w_K, w_Q),
         )
+
+    @staticmethod
+    def low_rank(keys: ArrayLike, queries: ArrayLike, mu: ArrayLike) -> LowRankWeights:
+        """M = I + K'Q for keys and queries (r, p); mu (p,) gives the direction of the signal, not its size.
+
+        Source: theory page, sections 5 and 8c.
+
+        >>> Weights.low_rank(np.eye(3)[:2], np.eye(3)[:2], mu=[1.0, 0.0, 0.0]).rank
+        2
+        """
+        return LowRankWeights.from_vectors(keys, queries, mu)
+
+    @staticmethod
+    def matrix(
+        M: ArrayLike, *, tau: float | None = None, signal: str | ArrayLike = "random"
+    ) -> MatrixWeights:
+        """Any square matrix M (p, p), in place of I + low rank.
+
+        The score of two tokens has the standard deviation |M|_F/sqrt p: as given, or scaled to `tau`.
+        `signal` is the direction of mu: a vector (p,), "random", or M's first left ("top-key") or right
+        ("top-query") singular vector. Raises ValueError, in one line, unless M is square, finite, real and
+        not zero.
+
+        Source: theory page, section 8.
+
+        >>> Weights.matrix(np.diag([1.0, 2.0, 2.0]), tau=1.0).factors.tau
+        1.0
+        """
+        return MatrixWeights.from_matrix(M, tau, signal)
+
+    @staticmethod
+    def factors(
+        key: ArrayLike,
+        query: ArrayLike,
+        *,
+        tau: float | None = None,
+        signal: str | ArrayLike = "random",
+    ) -> MatrixWeights:
+        """M = W_K'W_Q for the weights (d, p) of a head, reduced to its column and row spaces; see `matrix`.
+
+        Source: theory page, section 8.
+
+        >>> Weights.factors(np.ones((1, 4)), np.ones((1, 4))).factors.stable_rank
+        1.0
+        """
+        return MatrixWeights.from_factors(key, query, tau, signal)
 
     def gram(self, snr: Array | float) -> Array:
         """Inner products of (mu, w_K, w_Q) for |mu|^2 = snr, shape (..., 3, 3)."""

@@ -63,12 +63,12 @@ class Device:
             return np.asarray(values.get(), dtype=np.float64)
         return np.from_dlpack(_on_the_host(values)).astype(np.float64)
 
-    def entrywise(self, f: Nonlinearity, scores: Foreign) -> Foreign:
+    def entrywise(self, f: Nonlinearity, scores: Foreign, scale: float = 1.0) -> Foreign:
         """f of the scores: on the device where it can be written there, else by way of NumPy."""
         named, _ = FUNCTIONS.get(f.name, (None, ()))
         if f.name not in PORTABLE or f.function is not named:  # a user's function may have any name
-            return self.array(f.evaluate(self.numpy(scores)))
-        return PORTABLE[f.name](self.xp, scores) - f.offset()
+            return self.array(f.evaluate(self.numpy(scores), scale))
+        return PORTABLE[f.name](self.xp, scores) - f.offset(scale)
 
 
 def device(name: str) -> Device:

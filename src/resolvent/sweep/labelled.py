@@ -72,8 +72,10 @@ def differences(there: dict[str, Any], here: dict[str, Any]) -> str:
 
 def _attributes(grid: Grid, sizes: Sizes | None) -> dict[str, Any]:
     fixed = {k: int(v) if isinstance(v, bool) else v for k, v in grid.fixed().items()}  # netCDF has no bool
-    if "f" in fixed and isinstance(grid.setting.f.function, Entrywise):  # whose name says little
-        fixed["coefficients"] = str(grid.setting.f.coefficients())
+    if "f" in fixed and isinstance(
+        getattr(grid.setting.heads[0].f, "function", None), Entrywise
+    ):  # whose name says little
+        fixed["coefficients"] = str(grid.setting.heads[0].f.coefficients())
     size = {} if sizes is None else sizes._asdict()
     return fixed | size | {name: version(name) for name in ("resolvent", "numpy", "scipy")}
 

@@ -5,8 +5,8 @@ from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.errors import RefinedErrors, refined_errors
 from resolvent.equivalents.refined.gaussian import gaussian_classes
 from resolvent.equivalents.refined.linear import RefinedLinearErrors, refined_linear_errors
-from resolvent.equivalents.refined.softmax import Softmax
 from resolvent.equivalents.refined.tokens import token_classes
+from resolvent.nonlinearity import Softmax
 
 __all__ = [
     "Adapted",

@@ -15,8 +15,7 @@ from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.errors import refined_errors
 from resolvent.equivalents.refined.gaussian import directions, gaussian_classes
-from resolvent.equivalents.refined.softmax import Softmax
-from resolvent.nonlinearity import Nonlinearity
+from resolvent.nonlinearity import Nonlinearity, Softmax
 
 TOLERANCE = 1e-3
 FEWEST, FEWEST_NORMS = 3, 2

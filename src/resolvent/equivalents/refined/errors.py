@@ -35,9 +35,8 @@ from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.equation import Couplings, Equation
 from resolvent.equivalents.refined.newton import ACCEPTED, newton_solve, solve
-from resolvent.equivalents.refined.softmax import Softmax
 from resolvent.equivalents.refined.tables import tables
-from resolvent.nonlinearity import Nonlinearity
+from resolvent.nonlinearity import Nonlinearity, Softmax
 
 ADJOINT_ACCURACY = 1e-11
 

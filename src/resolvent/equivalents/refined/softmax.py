@@ -14,27 +14,15 @@ The xi integrals are Gauss-Hermite, those over t Gauss-Laguerre.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
+from resolvent.nonlinearity.softmax import Softmax
 
 HERMITE = 40
 LAGUERRE = 40
 COLUMNS_AT_ONCE = 16
-
-
-@dataclass(frozen=True)
-class Softmax:
-    """Column-wise softmax of beta S, the self-score masked: K = (n/sqrt p) softmax(beta S), beta > 0."""
-
-    beta: float
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.beta) and self.beta > 0.0):
-            raise ValueError(f"beta must be positive, got {self.beta:g}")
 
 
 def softmax_moments(classes: Classes, f: Softmax) -> tuple[Array, Array, Array, Array]:

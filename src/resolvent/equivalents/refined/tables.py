@@ -16,8 +16,8 @@ import numpy as np
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.refined.classes import Classes
 from resolvent.equivalents.refined.interpolation import pair_moments
-from resolvent.equivalents.refined.softmax import Softmax, softmax_moments
-from resolvent.nonlinearity import Nonlinearity
+from resolvent.equivalents.refined.softmax import softmax_moments
+from resolvent.nonlinearity import Nonlinearity, Softmax
 
 PANELS = np.linspace(-9.0, 9.0, 13)  # of xi, for `_cross_moment`
 PANEL_NODES = 8

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.callable_module import call_as
-from resolvent.equivalents import AttentionErrors, LinearErrors, attention_errors, linear_errors
+from resolvent.equivalents import AttentionErrors, LinearErrors, ProbeErrors
+from resolvent.predict.routes import attention_limits, linear_limits
 from resolvent.refine import Refined, refine
 from resolvent.setting import Setting
+from resolvent.setting.cautions import cautions
 from resolvent.setting.ranges import integer
 
 Array = NDArray[np.float64]
@@ -32,8 +33,8 @@ class Prediction:
     """
 
     setting: Setting
-    attention: AttentionErrors
-    linear: LinearErrors
+    attention: AttentionErrors | ProbeErrors
+    linear: LinearErrors | ProbeErrors
     p: int | None = None
 
     @cached_property
@@ -41,13 +42,20 @@ class Prediction:
         """The refined equivalent at p, None without one."""
         return None if self.p is None else refine(self.setting, self.p)
 
+    @property
+    def cautions(self) -> list[str]:
+        """Why the limit may be far off, at p where it is given."""
+        return cautions(self.setting, self.p)
+
     def as_dict(self) -> dict[str, object]:
         """The fields of `resolvent predict --json`."""
-        f = self.setting.f
+        cards = [
+            {"name": head.f.name, **head.f.coefficients(head.scale).as_dict()} for head in self.setting.heads
+        ]
         refined = {} if self.refined is None else {"refined": self.refined.as_dict()}
         return {
             "setting": self.setting.as_dict(),
-            "nonlinearity": {"name": f.name, **f.coefficients().as_dict()},
+            "nonlinearity": cards[0] if len(cards) == 1 else cards,
             "attention": {"train": self.attention.train, "test": self.attention.test},
             "linear": {"train": self.linear.train, "test": self.linear.test},
             "solver": {
@@ -55,6 +63,7 @@ class Prediction:
                 "residual": self.attention.residual,
                 "iterations": self.attention.iterations,
             },
+            "cautions": self.cautions,
             **refined,
         }
 
@@ -65,7 +74,7 @@ class Prediction:
             rows += [("linear, refined", self.refined.linear)]
         lines = [f"{'':18} {'train':>10} {'test':>10}"]
         lines += [f"{name:18} {_number(e.train)} {_number(e.test)}" for name, e in rows]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.cautions])
 
 
 def predict(setting: Setting, *, p: int | None = None) -> Prediction:
@@ -79,7 +88,11 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     Raises ConvergenceError where the fixed point is not reached (for an array only if no entry is; entries
     that fail are NaN with `converged` False).
 
-    Source: Theorem 1 and Proposition 2 of arXiv 2506.18656 and the theory page, sections 4 to 7.
+    Several heads, weights of rank above one, weights given as a matrix and noise of a covariance take a
+    positive ridge. Raises ValueError for tokens of unequal norms that are not normalised: they have no
+    universal limit.
+
+    Source: Theorem 1 and Proposition 2 of arXiv 2506.18656 and the theory page, sections 4 to 8c.
 
     >>> from resolvent import Setting, Tokens, Weights
     >>> print(predict(Setting(Tokens(ratio=0.5, snr=2.0), Weights.aligned(1.0), "tanh", ridge=0.1)))
@@ -87,37 +100,17 @@ def predict(setting: Setting, *, p: int | None = None) -> Prediction:
     attention             0.21681    0.51856
     linear regression     0.17346    0.52616
     """
-    size = LARGE if p is None else integer("p", p, 2)
-    tokens, f, a = setting.tokens, setting.f, setting.f.coefficients()
-    attention = attention_errors(
-        ratio=tokens.ratio,
-        ridge=setting.ridge,
-        a1=a.a1,
-        sigma2=a.sigma2,
-        gram=setting.gram,
-        shift=f.kept_diagonal(size) if setting.keep_diagonal else 0.0,
-        skip=setting.skip,
-        mean_spike=a.a0 * np.sqrt(float(size)),
-        a2=a.a2,
-        label_mean=tokens.label_mean,
-        target_overlap=tokens.target_overlap,
-    )
+    fixed = setting.dimension
+    if p is not None and fixed is not None and p != fixed:
+        raise ValueError(f"p must be {fixed}, the dimension of the weights, got {p}")
+    attention = attention_limits(setting, LARGE if p is None else integer("p", p, 2))
     if np.size(attention.converged) and not np.any(attention.converged):
         raise ConvergenceError(
             f"the fixed point did not converge, residual {np.max(attention.residual):.1e}, at "
             + ", ".join(f"{name} {value}" for name, value in setting.as_dict().items())
         )
-    linear = linear_errors(
-        ratio=np.broadcast_to(tokens.ratio, setting.shape),
-        ridge=setting.ridge,
-        snr=tokens.snr,
-        target_overlap=tokens.target_overlap,
-    )
-    return Prediction(setting, attention, linear, p)
+    return Prediction(setting, attention, linear_limits(setting), p)
 
 
 def _number(value: Array | float) -> str:
     return f"{value:10.5f}" if np.ndim(value) == 0 else f"{'array ' + str(np.shape(value)):>10}"
-
-
-call_as(predict, __name__)

@@ -6,6 +6,7 @@ from resolvent.advise.candidates import Candidate, Errors
 from resolvent.advise.gains import Gain
 from resolvent.advise.multihead import Architecture, ArchitectureAdvice, architecture
 from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
+from resolvent.advise.own_tokens import TokenAdvice, advise_tokens
 from resolvent.callable_module import call_as
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Errors",
     "Gain",
     "OptimalLinearPart",
+    "TokenAdvice",
     "WinningAlignment",
     "advise",
+    "advise_tokens",
     "architecture",
     "optimal_linear_part",
     "winning_alignment",

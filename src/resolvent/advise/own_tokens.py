@@ -85,11 +85,11 @@ class Checked:
     def why(self) -> str:
         """Which step brings the prediction to the measurement."""
         if self.near(self.limit):
-            return "already the limit agrees"
+            return "within error, the limit too"
         if self.near(self.at_p):
-            return "the limit is off, by finite size: refined at p it agrees"
+            return "within error once finite size counts: the limit is off"
         if self.agrees:
-            return "off until norms and covariance of these tokens are taken into account"
+            return "within error once norms and covariance of these tokens count"
         side = "above" if float(self.measured.mean) > self.tokens else "below"
         return (
             f"measured {side} the prediction: beyond norms and covariance, likely noise whose law depends "
@@ -142,7 +142,12 @@ class TokenAdvice:
         ours = min(self.checked[:-1], key=lambda c: float(c.measured.mean))
         if self.predicted == self.measured:
             return f"Predicted and measured: {found} (best measured attention: {ours.name})."
-        return f"Predicted: {said}; measured: {found} (best measured attention: {ours.name})."
+        gap = abs(self.checked[0].tokens - self.checked[-1].tokens)
+        off = max(abs(c.tokens - float(c.measured.mean)) for c in (self.checked[0], self.checked[-1]))
+        return (
+            f"Predicted: {said}; measured: {found} (best measured attention: {ours.name}). The predicted "
+            f"difference is {gap:.4f}, and the two predictions are off by up to {off:.4f}."
+        )
 
     @property
     def assumptions(self) -> list[str]:

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from resolvent.phase.best import best_ridge
+from resolvent.advise.candidates import attention
 from resolvent.predict import predict
 from resolvent.setting import Setting, Tokens, Weights
 from resolvent.setting.variation import varied
@@ -211,10 +211,7 @@ class AttentionRidge(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _predict_errors(self, setting: Setting) -> None:
         """best_ridge_, ridge_ and the predicted errors at it."""
 
-        def test_error(ridge: Array, rows: object) -> Array:  # noqa: ARG001  (there is one setting)
-            return np.asarray(predict(varied(setting, {"ridge": ridge})).attention.test)
-
-        self.best_ridge_ = float(best_ridge(test_error, 1).ridge[0])
+        self.best_ridge_ = attention(setting).best_ridge
         self.ridge_ = self.best_ridge_ if self.ridge == "auto" else self.ridge
         train = test = 1.0  # of a zero probe
         self.setting_ = setting

@@ -176,8 +176,9 @@ def _limit_best(limit: Callable[[Array], Errors], powers: Array, test: Array) ->
     sides = [np.array([values[i]]) for values in (powers, test) for i in (k - 1, k, k + 1)]
     power, least = minimum(lambda x, _: np.asarray(limit(10.0**x).test), Bracket(*sides), WIDTH)
     ridge, at = float(10.0 ** power[0]), float(least[0])
-    if float(_at(limit, 0.0).test) < at:
-        ridge, at = 0.0, float(_at(limit, 0.0).test)
+    ridgeless = float(np.asarray(limit(np.array([0.0, 1.0])).test)[0])  # NaN where there is no limit
+    if ridgeless < at:
+        ridge, at = 0.0, ridgeless
     return ridge if at < ZERO_PROBE - ROUNDING else np.inf
 
 

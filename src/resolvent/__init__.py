@@ -11,10 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from resolvent.convergence import convergence
     from resolvent.phase import phase
     from resolvent.predict import Prediction, predict
     from resolvent.setting import Setting, Tokens, Weights
     from resolvent.simulate import Measurement, simulate
+    from resolvent.spectrum import spectrum
     from resolvent.sweep import sweep
 
 __version__ = "0.1.0"
@@ -25,9 +27,11 @@ _HOMES = {
     "Setting": "resolvent.setting",
     "Tokens": "resolvent.setting",
     "Weights": "resolvent.setting",
+    "convergence": "resolvent.convergence",
     "phase": "resolvent.phase",
     "predict": "resolvent.predict",
     "simulate": "resolvent.simulate",
+    "spectrum": "resolvent.spectrum",
     "sweep": "resolvent.sweep",
 }
 
@@ -38,9 +42,11 @@ __all__ = [
     "Tokens",
     "Weights",
     "__version__",
+    "convergence",
     "phase",
     "predict",
     "simulate",
+    "spectrum",
     "sweep",
 ]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from resolvent.equivalents import attention_spectrum, features_spectrum
+from resolvent.laws import marchenko_pastur
 from resolvent.nonlinearity import nonlinearity
 
 NONE = np.zeros((3, 3))
@@ -81,6 +82,40 @@ def test_attention_without_noise_is_marchenko_pastur():
     assert spectrum.mass == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("shift", [0.0, 0.7, -0.4])
+def test_features_without_noise_are_an_image_of_marchenko_pastur(ratio, shift):
+    # sum over the real roots g of c g (a1 (g - 1) + d)^2 = x of the Marchenko-Pastur density over |slope|
+    a1, b, law = 0.8, shift - 0.8, marchenko_pastur(ratio)
+    spectrum = features_spectrum(ratio=ratio, a1=a1, sigma2=0.0, gram=NONE, shift=shift)
+    assert spectrum.mass == pytest.approx(1.0, abs=1e-6)
+    assert spectrum.outliers == ()
+    ((left, right),) = law.support
+    top = max(ratio * g * (a1 * g + b) ** 2 for g in np.linspace(left, right, 2001))
+    assert spectrum.support[-1, 1] == pytest.approx(top, rel=1e-5)
+    for x in np.linspace(0.03, 0.97, 13) * top:
+        roots = np.roots(ratio * np.array([a1**2, 2 * a1 * b, b**2, -x / ratio]))
+        expected = 0.0
+        for g in roots.real[np.abs(roots.imag) < 1e-9]:
+            slope = ratio * (a1 * g + b) * (3 * a1 * g + b)
+            inside = max((g - left) * (right - g), 0.0)
+            expected += ratio * np.sqrt(inside) / (2 * np.pi * g) / abs(slope)
+        assert spectrum.density(x) == pytest.approx(expected, rel=1e-6)
+
+
+def test_little_noise_tends_to_none():
+    gram = aligned(2.0, 0.5)
+    base = {"ratio": 0.5, "a1": 0.9, "gram": gram, "shift": 0.3}
+    for law in (attention_spectrum, features_spectrum):
+        none, little = law(sigma2=0.0, **base), law(sigma2=1e-4, **base)
+        assert len(none.outliers) == len(little.outliers) > 0
+        for a, b in zip(none.outliers, little.outliers, strict=True):
+            assert (a.place, a.overlap) == pytest.approx((b.place, b.overlap), rel=2e-3)
+            assert a.kind == b.kind
+        x = 0.5 * none.support[-1, 1]
+        assert none.density(x) == pytest.approx(little.density(x), rel=2e-3)
+
+
 @pytest.mark.parametrize("ratio", [0.3, pytest.param(1.0, marks=pytest.mark.slow), 2.0])
 def test_mass_of_the_features_spectrum(ratio):
     spectrum = features_spectrum(ratio=ratio, gram=NONE, shift=0.1, **coefficients("tanh"))
@@ -134,6 +169,19 @@ def test_spectra_are_those_of_sampled_matrices(name, c, snr, align, positive, sk
             assert below == pytest.approx(np.mean(values <= level), abs=0.015)
 
 
+def test_a_sample_without_noise():
+    # f(t) = t: H'H/n is c g (g - 1 + skip)^2 of Marchenko-Pastur, and one signal beside it
+    c, skip, law = 0.5, 0.2, marchenko_pastur(0.5, 20_000)
+    values, overlaps = sampled("identity", c, 1000, 2.0, 0.0, 0.5, skip)[1]
+    (top,) = features_spectrum(ratio=c, a1=1.0, sigma2=0.0, gram=aligned(2.0, 0.0), skip=skip).outliers
+    assert top.kind == "signal"
+    assert values[-1] == pytest.approx(top.place, rel=0.1)
+    assert overlaps[-1] == pytest.approx(top.overlap, abs=0.05)
+    limit = c * law.nodes * (law.nodes - 1 + skip) ** 2
+    for level in np.quantile(values[values > 1e-9], [0.1, 0.35, 0.6, 0.9]):
+        assert law.weights[limit <= level].sum() == pytest.approx(np.mean(values <= level), abs=0.015)
+
+
 def test_outliers_of_every_kind_are_told_apart():
     weights = np.diag([0.0, 9.0, 9.0])
     weights[1, 2] = weights[2, 1] = 9.0
@@ -160,9 +208,5 @@ def test_refusals():
     gram = np.diag([1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="keys and queries must be equal"):
         attention_spectrum(gram=gram, **base)
-    with pytest.raises(ValueError, match="sigma2 must be positive: without noise"):
-        features_spectrum(gram=gram, **(base | {"sigma2": 0.0}))
     with pytest.raises(ValueError, match="must not both be zero"):
         attention_spectrum(gram=NONE, ratio=0.5, a1=0.0, sigma2=0.0)
-    with pytest.raises(ArithmeticError, match="not resolved: its mass is"):
-        attention_spectrum(gram=NONE, ratio=1.0, a1=1.0, sigma2=0.0)

@@ -175,3 +175,21 @@ def test_wrong_input_is_one_line(over, options, message):
 def test_a_setting_of_arrays_is_refused():
     with pytest.raises(ValueError, match="one setting"):
         sweep(Setting(ridge=[0.1, 0.2]), {"snr": [1.0]})
+
+
+def test_settings_of_every_kind_can_vary_and_are_told_apart() -> None:
+    softmax = sweep(Setting(nonlinearity="softmax", beta=0.5), over={"f": ["tanh", "softmax"]})
+    expected = [predict(Setting()), predict(Setting(nonlinearity="softmax", beta=0.5))]
+    np.testing.assert_allclose(softmax["predicted"].values[0, 0], [e.attention.train for e in expected])
+    betas = sweep(Setting(nonlinearity="softmax"), over={"beta": [0.5, 1.0]})
+    assert betas["predicted"].values[0, 0, 0] == pytest.approx(expected[1].attention.train)
+    matrix = Setting(weights=Weights.matrix(np.eye(32)))
+    measured = sweep(matrix, over={"snr": [0.5, 1.0], "ridge": [0.1, 1.0]}, simulate={"n": 64, "draws": 2})
+    assert measured["measured"].shape == (2, 2, 2, 2)
+    heads = [
+        sweep(Setting(weights=[Weights.aligned(a), Weights.none()]), over={"snr": [1.0]}).attrs
+        for a in (0.5, 1.0)
+    ]
+    assert heads[0] != heads[1]
+    with pytest.raises(ValueError, match="align can vary only for one head"):
+        sweep(matrix, over={"align": [0.5, 1.0]})

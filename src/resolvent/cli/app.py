@@ -22,6 +22,8 @@ COMMANDS = {
     "compare": ("resolvent.cli.compare:compare", "Predicted beside measured, and who wins."),
     "sweep": ("resolvent.cli.sweep:sweep", "A grid of settings, predicted and measured, to a file."),
     "phase": ("resolvent.cli.phase:phase", "Where attention beats linear regression."),
+    "spectrum": ("resolvent.cli.spectrum:spectrum", "Density and isolated eigenvalues of K or H'H/n."),
+    "convergence": ("resolvent.cli.convergence:convergence", "From which n on the limit is right."),
     "advise": ("resolvent.cli.advise:advise", "What to choose: nonlinearity, ridge, alignment, and why."),
     "architecture": (
         "resolvent.cli.architecture:architecture",

@@ -158,10 +158,10 @@ class SettingFlags:
             [first, *(f for f, _ in others)] if others else first,
             self.centred if isinstance(first, Nonlinearity) else None,
             keep_diagonal=self.keep_diagonal,
-            **self.given("ridge", "skip"),
+            **self.given("ridge", "skip", "beta"),
         )
 
-    def function(self) -> Nonlinearity | Softmax:
+    def function(self) -> Nonlinearity | str:
         """From --f, --centred and --beta."""
         with naming("--f"):
             if self.f.strip() == "softmax":
@@ -169,7 +169,8 @@ class SettingFlags:
                     raise ValueError(SELF_SCORE)
                 if not self.centred:
                     raise ValueError("softmax has columns of a fixed sum, so --uncentred must be left out")
-                return Softmax(**self.given("beta"))
+                Softmax(**self.given("beta"))
+                return "softmax"
             f = nonlinearity(self.f, centred=self.centred)
             f.coefficients()
         if self.beta is not None:

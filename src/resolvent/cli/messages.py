@@ -18,7 +18,7 @@ from cyclopts.exceptions import (
 # fields where they open a message, and fields anywhere in one
 PLAIN = (
     "ratio|snr|beta|noise|covariance|normalise|tau|signal|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot"
-    "|over|workers|x|y|d|heads|groups|top"
+    "|over|workers|x|y|of|sizes|tolerance|d|heads|groups|top"
 )
 JOINED = (
     "norm_spread|label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal"

@@ -46,7 +46,7 @@ def _load(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
             raise ValueError(f"{path} is too large: at most {LARGEST} x {LARGEST} numbers")
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False))
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             _refuse_bombs(archive)
             return {name: archive[name] for name in archive.files if name in ("M", "W_K", "W_Q")}
     except OSError as error:

@@ -6,21 +6,25 @@ The density is Im m(x + i0)/pi with m the corner of the block traces (`plane`): 
 
 three for H'H/n, which has an atom 1 - c at zero when p < n. Edges are found by repeated subdivision; the
 mass is integrated on adaptive panels in u, x = left + width sin^2(pi u^2/2), which takes the square roots
-at the edges and the divergence at a hard edge. Isolated eigenvalues are in `outliers`. Theory page, section
-8d.
+at the edges and the divergence at a hard edge. Without noise both laws are images of the Marchenko-Pastur law
+(`image`). Isolated eigenvalues are in `outliers`. Theory page, section 8d.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent.equivalents.arguments import checked
 from resolvent.equivalents.averages import Array
 from resolvent.equivalents.heads import one_gram
+from resolvent.equivalents.image import Image
 from resolvent.equivalents.outliers import LowRank, Outlier, outliers
 from resolvent.equivalents.plane import Plane
 from resolvent.equivalents.traces import ACCEPTED
@@ -31,6 +35,8 @@ PANEL_TOLERANCE = 1e-7
 MOST_PANELS = 200  # beyond, the mass says whether what is left matters
 SCANNED = (300, 3000)  # points of the scans for intervals, the next one where mass is missing
 SUBDIVISIONS, ROUNDS = 24, 7
+Curve = Callable[[Array], tuple[Array, float]]  # density at points, and the largest residual met
+
 INSIDE = 1e-6  # the density, times the size of the spectrum, from which a point counts as inside
 
 
@@ -41,16 +47,16 @@ class Spectrum:
     `mass` counts the density's integral and the atoms; it is 1 to 1e-6. `residual` is the largest met.
     """
 
-    plane: Plane
     support: Array
     atoms: tuple[tuple[float, float], ...]
     outliers: tuple[Outlier, ...]
     mass: float
     residual: float
+    curve: Curve = field(repr=False, compare=False)
 
     def density(self, x: ArrayLike) -> Array:
         """Density at x, atoms left out; NaN where the equation is not solved (on an atom, say)."""
-        return _density(self.plane, np.asarray(x, dtype=np.float64))[0]
+        return self.curve(np.asarray(x, dtype=np.float64))[0]
 
     def __str__(self) -> str:
         lines = [f"support   {'  '.join(f'[{a:.5g}, {b:.5g}]' for a, b in self.support)}"]
@@ -86,15 +92,17 @@ def attention_spectrum(
         ratio, a1, sigma2, shift, gram, mean_spike, a2, norm_variance, label_mean, features=False
     )
     if not low_rank.symmetric:
-        raise ValueError("keys and queries must be equal: otherwise K is not symmetric (H'H/n is)")
+        raise ValueError(
+            "keys and queries must be equal: otherwise K is not symmetric and its spectrum not real"
+        )
     a1, sigma2, shift = values
     noise = np.full((1, 1, 1, 1), sigma2 / c)
     plane = Plane(c, np.array([[shift - a1]]), np.array([[a1]]), noise, _size(c, *values))
-    atoms = ((shift - a1, 1.0 - c),) if sigma2 == 0.0 and c < 1.0 else ()
+    if sigma2 == 0.0:
+        atoms = ((shift - a1, 1.0 - c),) if c < 1.0 else ()
+        return _without_noise(plane, low_rank, atoms, Polynomial([shift - a1, a1]))
     # the scan visits shift - a1, where a weak noise leaves a narrow band of mass 1 - c
-    return _spectrum(
-        plane, low_rank, atoms, lambda u: np.union1d(plane.scale * (2.0 * u - 1.0), [shift - a1])
-    )
+    return _spectrum(plane, low_rank, (), lambda u: np.union1d(plane.scale * (2.0 * u - 1.0), [shift - a1]))
 
 
 def features_spectrum(
@@ -124,11 +132,6 @@ def features_spectrum(
         ratio, a1, sigma2, shift + skip, gram, mean_spike, a2, norm_variance, label_mean, features=True
     )
     a1, sigma2, shift = values
-    if sigma2 == 0.0:
-        raise ValueError(
-            "sigma2 must be positive: without noise H'H/n has the law of ratio g (a1 (g - 1) + shift)^2, g "
-            "of Marchenko-Pastur"
-        )
     noise = np.zeros((3, 3, 3, 3))
     for i, j in ((0, 1), (1, 0)):
         noise[i, i, j, j] = noise[i, j, j, i] = sigma2 / c
@@ -136,6 +139,9 @@ def features_spectrum(
     M = np.array([[0.0, a1, 0.0], [a1, 0.0, 0.0], [0.0, 0.0, c]])
     plane = Plane(c, base, M, noise, _size(c, *values) ** 2 * c * (1.0 + 1.0 / np.sqrt(c)) ** 2)
     atoms = ((0.0, 1.0 - c),) if c < 1.0 else ()
+    if sigma2 == 0.0:
+        kernel = Polynomial([shift - a1, a1])
+        return _without_noise(plane, low_rank, atoms, Polynomial([0.0, c]) * kernel**2)
     return _spectrum(plane, low_rank, atoms, lambda u: plane.scale * u**4)
 
 
@@ -194,6 +200,20 @@ def _density(plane: Plane, x: Array) -> tuple[Array, float]:
     return values.reshape(x.shape), float(residual[good].max(initial=0.0))
 
 
+def _without_noise(
+    plane: Plane, low_rank: LowRank, atoms: tuple[tuple[float, float], ...], phi: Polynomial
+) -> Spectrum:
+    """The image of the Marchenko-Pastur law under phi, and isolated eigenvalues beside it."""
+    image = Image(plane.c, phi)
+    breaks = image.breaks
+    mass = sum(m for _, m in atoms) + sum(_mass(image.density, a, b)[0] for a, b in pairwise(breaks))
+    if abs(mass - 1.0) > MASS_TOLERANCE:
+        raise ArithmeticError(_unresolved(mass))
+    support = breaks[[0, -1]][None]
+    found = outliers(plane, low_rank, support, tuple(place for place, _ in atoms))
+    return Spectrum(support, atoms, found, mass, 0.0, image.density)
+
+
 def _spectrum(
     plane: Plane, low_rank: LowRank, atoms: tuple[tuple[float, float], ...], scan: Callable[[Array], Array]
 ) -> Spectrum:
@@ -203,12 +223,16 @@ def _spectrum(
         support = _support(plane, scan(np.linspace(0.0, 1.0, points + 1)[1:]), bottom)
         mass, residual = sum(m for _, m in atoms), 0.0
         for left, right in support:
-            part, rest = _mass(plane, left, right)
+            part, rest = _mass(partial(_density, plane), left, right)
             mass, residual = mass + part, max(residual, rest)
         if abs(mass - 1.0) <= MASS_TOLERANCE:
             found = outliers(plane, low_rank, support, tuple(place for place, _ in atoms))
-            return Spectrum(plane, support, atoms, found, mass, residual)
-    raise ArithmeticError(f"the spectrum is not resolved: its mass is {mass:.8f} instead of 1")
+            return Spectrum(support, atoms, found, mass, residual, partial(_density, plane))
+    raise ArithmeticError(_unresolved(mass))
+
+
+def _unresolved(mass: float) -> str:
+    return f"the spectrum is not resolved: its mass is {mass:.8f} instead of 1"
 
 
 def _support(plane: Plane, x: Array, bottom: float) -> Array:
@@ -240,14 +264,14 @@ def _edge(plane: Plane, out: float, into: float) -> float:
     return 0.5 * (out + into)
 
 
-def _mass(plane: Plane, left: float, right: float) -> tuple[float, float]:
+def _mass(curve: Curve, left: float, right: float) -> tuple[float, float]:
     """Integral of the density over one interval and the largest residual met."""
     width, worst = right - left, 0.0
 
     def weighted(u: Array) -> Array:
         nonlocal worst
         angle = 0.5 * np.pi * u**2
-        density, residual = _density(plane, left + width * np.sin(angle) ** 2)
+        density, residual = curve(left + width * np.sin(angle) ** 2)
         worst = max(worst, residual)
         return (np.nan_to_num(density) * width * np.sin(2.0 * angle) * np.pi * u)[None]
 

@@ -98,7 +98,7 @@ def _of_one_kind(weights: tuple[AnyWeights, ...]) -> tuple[AnyWeights, ...]:
             if w != Weights.none():
                 raise ValueError("weights of heads must all be matrices, or none, once one is a matrix")
             w = Weights.matrix(np.eye(first.dimension), signal=first.signal)
-        if w.dimension != first.dimension or not np.array_equal(w.signal, first.signal):
+        if w.dimension != first.dimension or not np.allclose(w.signal, first.signal, atol=1e-9):
             raise ValueError(
                 "weights of heads must share the dimension and the direction of the signal: "
                 "give the same signal to each"

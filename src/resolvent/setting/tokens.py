@@ -33,7 +33,8 @@ class Tokens:
     covariance
         Of the noise, tr Sigma/p = 1: power-law:EXPONENT, ar1:CORRELATION, spiked:LEVEL:SHARE, a matrix, its
         eigenvalues, or a `resolvent.laws.Population`. White noise when left out. The signal and the weights
-        are spread evenly over its eigenvectors.
+        are spread evenly over its eigenvectors. A power law is tabulated at 1000 dimensions; simulations take
+        p quantiles of the eigenvalues.
     norm_spread
         Standard deviation of the log norm of the tokens, which have mean square norm 1 apart from the noise.
     normalise

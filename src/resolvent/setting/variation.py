@@ -35,6 +35,8 @@ def varied(setting: Setting, values: Mapping[str, Any]) -> Setting:
     """
     checked_names(values)
     own = {"nonlinearity" if name == "f" else name: values[name] for name in values if name in _OWN}
+    if "f" in values and values["f"] != "softmax" and "beta" not in values:
+        own["beta"] = None
     tokens = replace(setting.tokens, **{name: values[name] for name in TOKENS if name in values})
     angles = {name: values[name] for name in ("align", *ANGLES) if name in values}
     weights = _weights(setting.weights, angles) if angles else setting.weights

@@ -45,7 +45,7 @@ class Attention(NamedTuple):
 
 def features(attention: Attention, tokens: Array, pool: Executor | None = None) -> Array:
     """H (p x n) of the tokens (p x n). Raises OverflowError when f overflows on their scores."""
-    reader = _Reader(attention, tokens)
+    reader = Reader(attention, tokens)
     out = np.empty_like(tokens)
 
     def block(start: int) -> None:
@@ -72,7 +72,7 @@ def predictions(
     readout (probes x n) is w'X and probe (probes x p) is w, which the residual connection reads directly.
     Raises OverflowError as `features` does.
     """
-    reader = _Reader(attention, tokens)
+    reader = Reader(attention, tokens)
     out = np.empty((readout.shape[0], fresh.shape[1]))
 
     def block(start: int) -> None:
@@ -91,7 +91,7 @@ def _run(block: Callable[[int], None], columns: int, pool: Executor | None) -> N
         pass
 
 
-class _Reader:
+class Reader:
     """Columns of K for given context tokens, and what they attend to."""
 
     def __init__(self, attention: Attention, tokens: Array) -> None:

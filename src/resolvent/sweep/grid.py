@@ -6,6 +6,7 @@ factorisation.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,9 +90,11 @@ class Grid:
         numbers = [name for name in self.axes if name not in CHOICES]
         _, points = next(self.parts([name for name in self.axes if name not in numbers]))
         values: dict[str, Any] = points.as_dict()
-        return {
-            name: value for name, value in values.items() if name not in self.axes and np.ndim(value) == 0
+        plain = {
+            name: json.dumps(value, default=float) if isinstance(value, list) else value
+            for name, value in values.items()
         }
+        return {name: value for name, value in plain.items() if name not in self.axes and np.ndim(value) == 0}
 
 
 def _values(name: str, values: Any) -> list[Any]:

@@ -108,7 +108,7 @@ def test_the_step_that_helps_names_the_broken_assumption(limit, at_p, tokens, wo
 
 
 def test_unequal_norms_are_named():
-    found = advise_tokens(tokens_of(1, n=200, p=20, spread=0.4), draws=4, top=1)
+    found = advise_tokens(tokens_of(1, n=120, p=20, spread=0.4), draws=2, top=1)
     assert any("Unequal norms" in line for line in found.assumptions)
     assert "Unequal norms" in str(found)
 

@@ -3,7 +3,8 @@
 The best ridge is that of the least test error in the limit, global over log-ridge: the lowest of a curve of
 two points a decade, closed in by parabolas (`phase.minimum`), or ridge 0, or the zero probe. At a real
 size p the refined equivalent replaces the limit: its errors are taken on a short grid of ridges around the
-limit's best, moved on while the least lies at an end; a parabola in log-ridge gives the minimum. It stands on
+limit's best, moved on while the least lies at an end; a parabola in log-ridge gives the minimum. Where the
+limit's best is the zero probe, the grid starts from the best power of ten. The refined equivalent stands on
 a fixed number of classes, good to half a per cent at moderate weights: `refine` would settle them anew for
 each candidate, and for the same order take seconds each.
 """
@@ -191,6 +192,11 @@ def _at(errors: Callable[[Array], Errors], ridge: float) -> Errors:
 
 def _refined(errors: Callable[[Array], Errors], own: float, start: float) -> tuple[Errors, float, Errors]:
     """Refined errors at the setting's own ridge, and the least test error from the limit's best ridge on."""
+    if start == np.inf:  # the limit sees no signal; a finite size may
+        powers = np.arange(LOW, HIGH + 1.0)
+        test = np.asarray(errors(10.0**powers).test)
+        useful = np.flatnonzero(test < ZERO_PROBE)
+        start = float(10.0 ** powers[useful[np.argmin(test[useful])]]) if useful.size else np.inf
     if start == np.inf:
         return _at(errors, own), start, Errors(ZERO_PROBE, ZERO_PROBE)
     centre = np.log10(max(start, 10.0**LOW))

@@ -29,6 +29,7 @@ from resolvent.dataset.standard import StandardTokens, Whiten
 from resolvent.equivalents.refined import Classes, token_classes
 from resolvent.setting import Setting, Tokens
 from resolvent.setting.ranges import integer
+from resolvent.simulate.draws import Interrupted
 from resolvent.simulate.measure import Average
 
 Array = NDArray[np.float64]
@@ -221,7 +222,7 @@ def advise_tokens(
     linear regression are then measured on `draws` random splits, each trained on `train_share` of either
     class.
 
-    Raises ValueError for tokens or a setting that cannot be used this way.
+    Raises ValueError for tokens or a setting that cannot be used this way, and `Interrupted` on Ctrl-C.
 
     Source: theory page, sections 11 and 12.
     """
@@ -243,9 +244,13 @@ def advise_tokens(
 
     def measured(s: Setting, ridge: float, method: int) -> Array:
         at = replace(s, tokens=Tokens(), ridge=ZERO if ridge == np.inf else ridge)
-        same = compare_tokens(
-            data, at, whiten=whiten, draws=draws, train_share=train_share, seed=seed, progress=progress
-        )
+        try:
+            same = compare_tokens(
+                data, at, whiten=whiten, draws=draws, train_share=train_share, seed=seed, progress=progress
+            )
+        except Interrupted as stop:  # one method's splits are no advice
+            stop.record = None
+            raise
         return same.test[:, method]
 
     choices = [(r, s, 0) for r, (_, s) in zip(ranking[:top], pairs[:top], strict=True)]

@@ -11,6 +11,7 @@ from resolvent import Setting, Tokens, Weights, predict
 from resolvent.advise import advise, optimal_linear_part, winning_alignment
 from resolvent.advise.candidates import attention, linear_regression
 from resolvent.nonlinearity import nonlinearity
+from resolvent.predict import ConvergenceError
 from resolvent.refine import refine
 
 SETTINGS = [
@@ -83,6 +84,19 @@ def test_candidates_that_cannot_be_used_are_left_out_with_the_reason():
         advise(Setting(keep_diagonal=True), ["t^3"])
 
 
+@pytest.mark.usefixtures("few")
+def test_candidates_that_do_not_converge_are_left_out(monkeypatch):
+    def stuck(setting, p=None, classes=None):
+        if setting.head.f.name == "identity":
+            raise ConvergenceError("the fixed point did not converge")
+        return attention(setting, p, classes)
+
+    monkeypatch.setattr("resolvent.advise.advice.attention", stuck)
+    found = advise(Setting())
+    assert found.left_out == {"identity": "the fixed point did not converge"}
+    assert "identity" not in [c.name for c in found.ranking]
+
+
 @pytest.mark.parametrize("setting", SETTINGS[:4], ids=str)
 def test_at_a_size_errors_are_the_refined_ones(setting):
     for candidate, method in (
@@ -103,6 +117,17 @@ def test_the_refined_best_ridge_is_the_least_of_the_refined_curve():
     found = attention(setting, 90)
     assert found.best.test < 1.005 * curve.min()
     assert found.best_ridge < 0.7 * attention(setting).best_ridge  # the limit's is another
+
+
+def test_a_signal_that_only_a_finite_size_sees_is_found():
+    """f = t^3 - 3t has a1 = 0: the limit's best probe is zero, at p = 71 a probe beats it."""
+    own = Setting(Tokens(0.35, 3.2), Weights.aligned(1.15), "hermite3")
+    assert attention(own).best_ridge == np.inf
+    found = attention(own, 71)
+    assert found.limit[1].test == 1.0
+    assert found.best.test < 0.8
+    curve = refine(replace(own, ridge=np.geomspace(1e-2, 1e6, 33)), 71).attention.test
+    assert found.best.test < 1.01 * curve.min()
 
 
 @pytest.mark.usefixtures("few")

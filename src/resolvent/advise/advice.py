@@ -12,6 +12,7 @@ from resolvent.advise.gains import Gain, gains
 from resolvent.advise.optimum import OptimalLinearPart, optimal_linear_part
 from resolvent.advise.words import assumptions, why
 from resolvent.nonlinearity import Nonlinearity, Softmax, known_names, nonlinearity
+from resolvent.predict import ConvergenceError
 from resolvent.setting import Setting, Weights
 from resolvent.setting.cautions import cautions
 from resolvent.setting.ranges import integer
@@ -161,9 +162,9 @@ def advise(
         "best": each candidate has the ridge of its own least test error, found globally over log-ridge from
         1e-6 to 1e6; "equal": all have the setting's ridge.
 
-    Candidates that cannot be used (a kept diagonal that grows, no refined equivalent) are left out, with the
-    reason. Raises ValueError for a setting with arrays, several heads, weights other than I + w_K w_Q' or
-    tokens other than white Gaussian ones, and where a given nonlinearity cannot be used.
+    Candidates that cannot be used (a kept diagonal that grows, no convergence at this ridge) are left out,
+    with the reason. Raises ValueError for a setting with arrays, several heads, weights other than I + w_K
+    w_Q' or tokens other than white Gaussian ones, and where a given nonlinearity cannot be used.
 
     Source: theory page, sections 4 to 7, 11 and 12.
 
@@ -216,7 +217,7 @@ def ranked(
         try:
             own = _with(setting, f)
             found.append((evaluate(own), own))
-        except ValueError as error:
+        except (ValueError, ConvergenceError) as error:
             if place < len(given):
                 raise
             left_out[str(f)] = str(error)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from resolvent.advise import advise
     from resolvent.convergence import convergence
     from resolvent.phase import phase
     from resolvent.predict import Prediction, predict
@@ -27,6 +28,7 @@ _HOMES = {
     "Setting": "resolvent.setting",
     "Tokens": "resolvent.setting",
     "Weights": "resolvent.setting",
+    "advise": "resolvent.advise",
     "convergence": "resolvent.convergence",
     "phase": "resolvent.phase",
     "predict": "resolvent.predict",
@@ -42,6 +44,7 @@ __all__ = [
     "Tokens",
     "Weights",
     "__version__",
+    "advise",
     "convergence",
     "phase",
     "predict",

@@ -23,7 +23,7 @@ from textwrap import dedent
 from typing import Any
 
 FENCE = re.compile(
-    r"^(?P<skip><!-- not run: .+ -->\n+)?"
+    r"^(?P<skip><!-- not run: [^\n]+ -->\n+)?"
     r"(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )

@@ -82,3 +82,9 @@ def test_a_page_that_is_wrong_fails(text, message, tmp_path, monkeypatch):
 def test_code_without_prompts_must_run(tmp_path):
     with pytest.raises(ZeroDivisionError):
         run_page(page_of(tmp_path, "```python\n1 / 0\n```\n"))
+
+
+def test_a_block_between_two_that_are_not_run_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    skipped = "<!-- not run: WHY -->\n```python\n>>> 1 / 0\n```\n\n"
+    assert run_page(page_of(tmp_path, skipped + "```python\n>>> 1 + 1\n2\n```\n\n" + skipped)) == 1

@@ -27,6 +27,11 @@ COMMANDS = {
     "convergence": ("resolvent.cli.convergence:convergence", "From which n on the limit is right."),
     "explore": ("resolvent.cli.explore:explore", "The web page on which the theory moves."),
     "heads": ("resolvent.cli.heads:heads", "The attention heads of a pretrained model."),
+    "advise": ("resolvent.cli.advise:advise", "What to choose: nonlinearity, ridge, alignment, and why."),
+    "architecture": (
+        "resolvent.cli.architecture:architecture",
+        "Head counts, grouped keys: multi-head softmax.",
+    ),
     "nonlinearity": ("resolvent.cli.nonlinearity:nonlinearity", "The card of a nonlinearity."),
 }
 

@@ -18,10 +18,11 @@ from cyclopts.exceptions import (
 # fields where they open a message, and fields anywhere in one
 PLAIN = (
     "ratio|snr|beta|noise|covariance|normalise|tau|signal|tokens|whiten|align|ridge|skip|n|p|draws|seed|plot"
-    "|over|workers|x|y|of|sizes|tolerance|folder|port|layer|head|heads|stack|top|permutations|fit_rank"
+    "|over|workers|x|y|of|sizes|tolerance|folder|port|layer|head|heads|stack|top|permutations|fit_rank|d|groups"
 )
 JOINED = (
     "norm_spread|label_mean|label_noise|key_norm|query_norm|key_cos|query_cos|key_query_cos|keep_diagonal"
+    "|d_k|d_v|d_out"
 )
 KINDS = {int: "an integer", float: "a number", bool: "given without a value"}
 

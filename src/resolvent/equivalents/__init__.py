@@ -1,5 +1,6 @@
 """Deterministic equivalents: arrays in, arrays out."""
 
+from resolvent.equivalents.architecture import ArchitectureErrors, architecture_errors
 from resolvent.equivalents.covariance import covariance_linear_errors
 from resolvent.equivalents.errors import AttentionErrors, attention_errors
 from resolvent.equivalents.factors import Factors, reduce_factors, reduce_matrix
@@ -12,12 +13,14 @@ from resolvent.equivalents.spectrum import Spectrum, attention_spectrum, feature
 from resolvent.equivalents.weights import weights_errors
 
 __all__ = [
+    "ArchitectureErrors",
     "AttentionErrors",
     "Factors",
     "LinearErrors",
     "ProbeErrors",
     "SoftmaxCoefficients",
     "Spectrum",
+    "architecture_errors",
     "attention_errors",
     "attention_spectrum",
     "covariance_linear_errors",

@@ -150,6 +150,12 @@ def advise(
 ) -> Advice:
     """Which nonlinearity and ridge to choose for tokens and weights, or linear regression; and why.
 
+    Candidates that cannot be used (a kept diagonal that grows, no convergence at this ridge) are left out,
+    with the reason. Raises ValueError for a setting with arrays, several heads, weights other than I + w_K
+    w_Q' or tokens other than white Gaussian ones, and where a given nonlinearity cannot be used.
+
+    Source: theory page, sections 4 to 7, 11 and 12.
+
     Parameters
     ----------
     setting
@@ -161,12 +167,6 @@ def advise(
     budget
         "best": each candidate has the ridge of its own least test error, found globally over log-ridge from
         1e-6 to 1e6; "equal": all have the setting's ridge.
-
-    Candidates that cannot be used (a kept diagonal that grows, no convergence at this ridge) are left out,
-    with the reason. Raises ValueError for a setting with arrays, several heads, weights other than I + w_K
-    w_Q' or tokens other than white Gaussian ones, and where a given nonlinearity cannot be used.
-
-    Source: theory page, sections 4 to 7, 11 and 12.
 
     >>> from resolvent import Setting, Tokens, Weights
     >>> advice = advise(Setting(Tokens(ratio=2.0, snr=1.0), Weights.aligned(1.0)))

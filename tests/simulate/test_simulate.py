@@ -301,7 +301,10 @@ def test_simulate_is_a_module_that_can_be_called() -> None:
         "Average",
         "Errors",
         "Interrupted",
+        "Linearisation",
         "Measurement",
+        "eigenvalues",
+        "linearisation",
         "simulate",
     ]
     assert draws.Interrupted is Interrupted
